@@ -1,0 +1,151 @@
+package aggregate
+
+import (
+	"github.com/effectd/effectd/aggregate/policy"
+	"github.com/effectd/effectd/events"
+	"github.com/effectd/effectd/events/wire"
+)
+
+// decide issues the permit of an effect that waits for approval, by a signature
+// over exactly its binding.
+func (c Approve) decide(t *turn) *wire.Error {
+	e, user, refusal := t.approvable(c.Caller, c.EffectID)
+	if refusal != nil {
+		return refusal
+	}
+	statement, err := t.statement(c.Caller, user, e, c.Signed, policy.DecisionApprove)
+	if err != nil {
+		return err
+	}
+	if e.Permit != nil && e.Permit.Authorization.StatementSHA256 == statement.SHA256() {
+		t.d.Repeat = true
+		return nil
+	}
+	switch {
+	case e.State == wire.StateRefused:
+		return RefusalError(e.Refused.Reason)
+	case e.State != wire.StatePrepared:
+		return wire.Errorf(wire.IllegalTransition, "the effect does not wait for approval")
+	}
+	if reason := t.s.ended(e, t.in.At); reason != "" {
+		t.end(e, events.SystemActor, reason)
+		return RefusalError(reason)
+	}
+	producer, _ := t.s.User(e.Actor())
+	contract := t.s.contract(&e.Prepared.Binding).Contract
+	seen := t.s.policyContext(e, contract)
+	decision, request := t.s.ask("request_approval", producer, contract, seen)
+	if !decision.Allow { // then policy has come to allow the commit itself
+		decision, request = t.s.ask("commit", producer, contract, seen)
+	}
+	permit := t.permit(e, t.s.ancestry(e.Tenant, e.TaskID()), events.Authorization{
+		V: events.Format, Kind: events.AuthorizationApproval, PolicyRevision: t.s.law.revision, PolicySHA256: t.s.law.digest,
+		CedarRequest: request.JSON(), Determining: decision.Determining, Decision: "allow",
+		Approver: c.Actor(), StatementSHA256: statement.SHA256(),
+	})
+	permit.Statement, permit.Signature, permit.PublicKey = c.Signed.Statement, c.Signed.Signature, c.Signed.PublicKey
+	e = t.about(e, c.Actor(), events.Permitted{Permit: *permit})
+	if e.Prepared.OnPermit == events.OnPermitAdmit {
+		if refusal := t.admit(e); refusal != nil {
+			t.d.AdmitError = &wire.AdmitError{Code: refusal.Code, Message: refusal.Message}
+		}
+	}
+	t.d.Repeat = false
+	return nil
+}
+
+// decide ends an effect that waits for approval.
+func (c Deny) decide(t *turn) *wire.Error {
+	e, user, refusal := t.approvable(c.Caller, c.EffectID)
+	if refusal != nil {
+		return refusal
+	}
+	if _, err := t.statement(c.Caller, user, e, c.Signed, policy.DecisionDeny); err != nil {
+		return err
+	}
+	e = t.lapse(e)
+	switch {
+	case e.State == wire.StateRefused && e.Refused.Reason == events.ReasonApprovalDenied:
+		t.d.Repeat = true
+		return nil
+	case e.State == wire.StateRefused:
+		return RefusalError(e.Refused.Reason)
+	case e.State != wire.StatePrepared:
+		return wire.Errorf(wire.IllegalTransition, "the effect does not wait for approval")
+	}
+	t.about(e, c.Actor(), events.Refused{Reason: events.ReasonApprovalDenied, By: c.Actor(),
+		Statement: c.Signed.Statement, Signature: c.Signed.Signature, PublicKey: c.Signed.PublicKey})
+	return nil
+}
+
+func (t *turn) approvable(c Caller, id events.EffectID) (*Effect, events.User, *wire.Error) {
+	user, refusal := t.user(c, events.RoleApprover)
+	if refusal != nil {
+		return nil, user, refusal
+	}
+	e, refusal := t.inTenant(c, id)
+	if refusal == nil && e.Principal == c.Principal {
+		refusal = wire.Errorf(wire.SelfApproval, "nobody approves an effect of their own")
+	}
+	return e, user, refusal
+}
+
+// statement checks a signed decision field by field against the effect.
+func (t *turn) statement(c Caller, user events.User, e *Effect, signed policy.Signed, decision string) (policy.Statement, *wire.Error) {
+	want := t.statementAbout(e, decision)
+	want.Approver, want.IssuedAt = c.Actor(), t.in.At
+	got, err := policy.Verify(signed, user.PublicKey, want)
+	if err != nil {
+		return got, wire.FieldError(wire.ApprovalInvalid, "statement", err.Error())
+	}
+	return got, nil
+}
+
+// statementAbout is what an approver signs, without who and when.
+func (t *turn) statementAbout(e *Effect, decision string) policy.Statement {
+	b := &e.Prepared.Binding
+	return policy.Statement{V: events.Format, LedgerID: t.s.head.LedgerID, EffectID: e.ID, BindingDigest: e.Prepared.BindingDigest,
+		Operation: b.Operation, Resource: b.Resource, MaxCost: b.MaxCost, ExpiresAt: b.ExpiresAt, Decision: decision}
+}
+
+// decide ends one's own effect before its claim.
+func (c Withdraw) decide(t *turn) *wire.Error {
+	if _, refusal := t.user(c.Caller, events.RoleProducer); refusal != nil {
+		return refusal
+	}
+	e, refusal := t.own(c.Caller, c.EffectID)
+	if refusal != nil {
+		return refusal
+	}
+	return t.takeBack(e, c.Actor(), events.ReasonWithdrawn, c.Reason)
+}
+
+// decide ends an effect of the tenant before its claim.
+func (c Revoke) decide(t *turn) *wire.Error {
+	if _, refusal := t.user(c.Caller, events.RoleOperator); refusal != nil {
+		return refusal
+	}
+	e, refusal := t.inTenant(c.Caller, c.EffectID)
+	if refusal != nil {
+		return refusal
+	}
+	return t.takeBack(e, c.Actor(), events.ReasonRevoked, c.Reason)
+}
+
+// takeBack ends an effect before its claim; after it nothing is undone.
+func (t *turn) takeBack(e *Effect, actor events.Actor, reason events.Reason, why string) *wire.Error {
+	e = t.lapse(e)
+	switch {
+	case e.State == wire.StateRefused && e.Refused.Reason == reason,
+		e.State == wire.StateSettled && e.Settled.Reason == reason:
+		t.d.Repeat = true
+		return nil
+	case !e.beforeClaim():
+		return wire.Errorf(wire.TooLate, "the effect is past its claim or ended; nothing is undone")
+	case e.State == wire.StateAdmitted:
+		t.end(e, actor, reason)
+		return nil
+	}
+	t.about(e, actor, events.Refused{Reason: reason, Detail: why, By: actor})
+	return nil
+}

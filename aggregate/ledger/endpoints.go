@@ -1,0 +1,280 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/effectd/effectd/aggregate"
+	"github.com/effectd/effectd/aggregate/operation"
+	"github.com/effectd/effectd/events"
+	"github.com/effectd/effectd/events/wire"
+	"github.com/effectd/effectd/events/wire/endpoint"
+)
+
+// DefaultWait bounds a request that waits and names no timeout_ms: shorter than
+// the 5 s after which stock clients give up, so that they get an answer.
+const DefaultWait = 4 * time.Second
+
+// MaxWait is the longest timeout_ms.
+const MaxWait = 10 * time.Minute
+
+// watcher waits until an effect satisfies a condition, on the projection.
+type watcher interface {
+	Await(ctx context.Context, id events.EffectID, done func(wire.State) bool) (*wire.Effect, error)
+}
+
+// attempts carries out an authorized reconciliation attempt.
+type attempts interface {
+	Attempt(ctx context.Context, id events.EffectID, attempt events.AttemptID) (*wire.Effect, error)
+}
+
+// Endpoints serves the commands of principals.
+type Endpoints struct {
+	ledger     *Ledger
+	watcher    watcher
+	attempts   attempts
+	dispatcher events.Dispatcher
+	flights    flights
+}
+
+// NewEndpoints connects a writer to what answers long waits.
+func NewEndpoints(l *Ledger, w watcher, a attempts, d events.Dispatcher) *Endpoints {
+	return &Endpoints{ledger: l, watcher: w, attempts: a, dispatcher: d}
+}
+
+// Serve returns what serves each verb of this package.
+func (e *Endpoints) Serve() map[wire.Verb]endpoint.Serve {
+	return map[wire.Verb]endpoint.Serve{
+		wire.TaskOpen:        serve(e, e.taskOpen),
+		wire.TaskCloseVerb:   serve(e, e.taskClose),
+		wire.EffectPrepare:   serve(e, e.prepare),
+		wire.EffectAdmit:     serve(e, e.admit),
+		wire.EffectSubmit:    serve(e, e.submit),
+		wire.EffectWithdraw:  serve(e, e.withdraw),
+		wire.PermitRevoke:    serve(e, e.revoke),
+		wire.EffectReconcile: serve(e, e.reconcile),
+		wire.LedgerConfirm:   serve(e, e.confirmClock),
+	}
+}
+
+// serve decodes a request strictly and counts it against its principal's quota.
+func serve[Q any](e *Endpoints, f func(context.Context, aggregate.Caller, Q) (any, *wire.Error)) endpoint.Serve {
+	return func(ctx context.Context, r endpoint.Request) (any, *wire.Error) {
+		caller := aggregate.Caller{Tenant: r.Caller.Tenant, Principal: r.Caller.Principal}
+		if !e.flights.start(caller.Actor(), e.ledger.State().Head().Limits.RequestsInFlight) {
+			return nil, wire.Errorf(wire.QuotaExceeded, "the principal has its maximum of requests in flight")
+		}
+		defer e.flights.end(caller.Actor())
+		request, refusal := wire.Decode[Q](r.Body)
+		if refusal != nil {
+			return nil, refusal
+		}
+		return f(ctx, caller, request)
+	}
+}
+
+// do brings a command to its outcome. A refusal by the law carries the effect as
+// it stands.
+func (e *Endpoints) do(ctx context.Context, c aggregate.Caller, cmd aggregate.Command) (Outcome, *wire.Error) {
+	o, err := e.ledger.Do(ctx, c.Actor(), cmd)
+	if err != nil {
+		return o, asWire(err)
+	}
+	if o.Refusal != nil {
+		refusal := *o.Refusal
+		refusal.Effect = o.effect()
+		return o, &refusal
+	}
+	return o, nil
+}
+
+func asWire(err error) *wire.Error {
+	var e *wire.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return wire.Errorf(wire.LedgerUnavailable, "the ledger could not answer")
+}
+
+// effect is the view of the effect that the outcome is about; nil if none.
+func (o Outcome) effect() *wire.Effect {
+	if o.EffectID == "" {
+		return nil
+	}
+	e := o.State.Effect(o.EffectID)
+	if e == nil {
+		return o.collected()
+	}
+	v := o.State.View(e, o.At)
+	v.Repeat, v.AdmitError = o.Repeat, o.AdmitError
+	return v
+}
+
+func (o Outcome) collected() *wire.Effect {
+	c := o.State.CausalOf(o.EffectID)
+	if c == nil {
+		return nil
+	}
+	v := o.State.CollectedView(c)
+	v.Repeat = true
+	return v
+}
+
+func (e *Endpoints) taskOpen(ctx context.Context, c aggregate.Caller, r wire.TaskOpenRequest) (any, *wire.Error) {
+	at, err := events.ParseInstant(r.ExpiresAt)
+	if err != nil {
+		return nil, wire.FieldError(wire.InvalidRequest, "expires_at", err.Error())
+	}
+	return e.task(ctx, c, aggregate.OpenTask{Caller: c, Request: r, ExpiresAt: at})
+}
+
+func (e *Endpoints) taskClose(ctx context.Context, c aggregate.Caller, r wire.TaskCloseRequest) (any, *wire.Error) {
+	return e.task(ctx, c, aggregate.CloseTask{Caller: c, TaskID: r.TaskID, Reason: r.Reason})
+}
+
+func (e *Endpoints) task(ctx context.Context, c aggregate.Caller, cmd aggregate.Command) (any, *wire.Error) {
+	o, refusal := e.do(ctx, c, cmd)
+	if refusal != nil {
+		return nil, refusal
+	}
+	v := o.State.TaskView(o.State.Task(c.Tenant, o.TaskID))
+	v.Repeat = o.Repeat
+	return v, nil
+}
+
+func (e *Endpoints) prepare(ctx context.Context, c aggregate.Caller, r wire.PrepareRequest) (any, *wire.Error) {
+	cmd, refusal := prepareCommand(c, r, false)
+	if refusal != nil {
+		return nil, refusal
+	}
+	return e.answer(ctx, c, cmd)
+}
+
+// prepareCommand does outside the writer what needs no state: digests and the
+// parsed payload.
+func prepareCommand(c aggregate.Caller, r wire.PrepareRequest, admit bool) (aggregate.Prepare, *wire.Error) {
+	cmd := aggregate.Prepare{Caller: c, Request: r, RequestSHA256: r.Digest(), Admit: admit}
+	payload, err := operation.ParsePayload(r.Payload)
+	if err != nil {
+		return cmd, wire.FieldError(wire.InvalidPayload, "payload", "it is not a JSON value")
+	}
+	cmd.Payload = payload
+	if r.ExpiresAt != "" {
+		if cmd.ExpiresAt, err = events.ParseInstant(r.ExpiresAt); err != nil {
+			return cmd, wire.FieldError(wire.InvalidRequest, "expires_at", err.Error())
+		}
+	}
+	return cmd, nil
+}
+
+func (e *Endpoints) admit(ctx context.Context, c aggregate.Caller, r wire.AdmitRequest) (any, *wire.Error) {
+	return e.answer(ctx, c, aggregate.Admit{Caller: c, Request: r})
+}
+
+func (e *Endpoints) withdraw(ctx context.Context, c aggregate.Caller, r wire.EffectReasonRequest) (any, *wire.Error) {
+	return e.answer(ctx, c, aggregate.Withdraw{Caller: c, EffectID: r.EffectID, Reason: r.Reason})
+}
+
+func (e *Endpoints) revoke(ctx context.Context, c aggregate.Caller, r wire.EffectReasonRequest) (any, *wire.Error) {
+	return e.answer(ctx, c, aggregate.Revoke{Caller: c, EffectID: r.EffectID, Reason: r.Reason})
+}
+
+func (e *Endpoints) answer(ctx context.Context, c aggregate.Caller, cmd aggregate.Command) (any, *wire.Error) {
+	o, refusal := e.do(ctx, c, cmd)
+	if refusal != nil {
+		return nil, refusal
+	}
+	return o.effect(), nil
+}
+
+func (e *Endpoints) submit(ctx context.Context, c aggregate.Caller, r wire.SubmitRequest) (any, *wire.Error) {
+	cmd, refusal := prepareCommand(c, r.PrepareRequest, true)
+	if refusal != nil {
+		return nil, refusal
+	}
+	o, refusal := e.do(ctx, c, cmd)
+	if refusal != nil {
+		return nil, refusal
+	}
+	return e.await(ctx, o.effect(), r.Wait, r.TimeoutMS)
+}
+
+// await answers once the effect is where the caller waits for it to be.
+func (e *Endpoints) await(ctx context.Context, v *wire.Effect, wait string, timeoutMS int64) (any, *wire.Error) {
+	done := Awaited(wait)
+	if done(v.State) {
+		return v, endedInRefusal(v)
+	}
+	ctx, cancel := context.WithTimeout(ctx, WaitFor(timeoutMS))
+	defer cancel()
+	later, err := e.watcher.Await(ctx, v.EffectID, done)
+	if err != nil || later == nil {
+		timeout := wire.Errorf(wire.WaitTimeout, "the effect goes on; ask again")
+		if timeout.Effect = v; later != nil {
+			timeout.Effect = later
+		}
+		return nil, timeout
+	}
+	later.Repeat = v.Repeat
+	return later, endedInRefusal(later)
+}
+
+// endedInRefusal is the error of a submitted effect that was refused.
+func endedInRefusal(v *wire.Effect) *wire.Error {
+	if v.State != wire.StateRefused {
+		return nil
+	}
+	refusal := aggregate.RefusalError(v.Reason)
+	refusal.Effect = v
+	return refusal
+}
+
+// Awaited is the condition that a "wait" names; none holds at once. Unknown ends
+// every wait: nothing follows by itself.
+func Awaited(wait string) func(wire.State) bool {
+	return func(s wire.State) bool {
+		switch wait {
+		case wire.WaitNone:
+			return true
+		case wire.WaitTerminal:
+			return s.Terminal() || s == wire.StateUnknown
+		}
+		return s != wire.StatePrepared && s != wire.StatePermitted
+	}
+}
+
+// WaitFor is the bound of a wait.
+func WaitFor(ms int64) time.Duration {
+	if ms <= 0 {
+		return DefaultWait
+	}
+	return min(time.Duration(ms)*time.Millisecond, MaxWait)
+}
+
+// reconcile authorizes one attempt, has it carried out, and answers with what it
+// left.
+func (e *Endpoints) reconcile(ctx context.Context, c aggregate.Caller, r wire.ReconcileRequest) (any, *wire.Error) {
+	o, refusal := e.do(ctx, c, aggregate.StartAttempt{Caller: c, EffectID: r.EffectID, Method: r.Method, DeadlineMS: r.DeadlineMS, Dispatcher: e.dispatcher})
+	if refusal != nil {
+		return nil, refusal
+	}
+	if o.AttemptID == "" {
+		return o.effect(), nil
+	}
+	v, err := e.attempts.Attempt(ctx, o.EffectID, o.AttemptID)
+	if err != nil {
+		return nil, asWire(err)
+	}
+	return v, nil
+}
+
+// confirmClock lets an operator trust the wall clock as it stands.
+func (e *Endpoints) confirmClock(_ context.Context, c aggregate.Caller, _ wire.EmptyRequest) (any, *wire.Error) {
+	if u, ok := e.ledger.State().User(c.Actor()); !ok || u.Role != events.RoleOperator {
+		return nil, wire.Errorf(wire.Forbidden, "an operator confirms the clock")
+	}
+	e.ledger.ConfirmClock()
+	at, trusted := e.ledger.Now()
+	return wire.ClockReply{Time: at, ClockTrusted: trusted}, nil
+}

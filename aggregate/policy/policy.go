@@ -1,0 +1,122 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/cedar-policy/cedar-go"
+
+	"github.com/effectd/effectd/events"
+)
+
+// The Cedar actions.
+const (
+	ActionCommit          = "commit"           // have an effect sent without asking anybody
+	ActionRequestApproval = "request_approval" // have an effect wait for an approver
+	ActionPreview         = "preview"          // read what a contract shows before commitment
+	ActionObserve         = "observe"          // read effects of others
+	ActionReconcile       = "reconcile"        // start an attempt
+	ActionSettle          = "settle"           // state an outcome with evidence
+	ActionAcknowledge     = "acknowledge"      // accept the risk of an unknown outcome
+)
+
+var actions = []string{ActionCommit, ActionRequestApproval, ActionPreview, ActionObserve, ActionReconcile, ActionSettle, ActionAcknowledge}
+
+// The Cedar entity types.
+const (
+	typePrincipal = "Principal"
+	typeRole      = "Role"
+	typeTenant    = "Tenant"
+	typeOperation = "Operation"
+	typeAction    = "Action"
+)
+
+// maxText bounds a policy, in bytes: the text is one record of the log.
+const maxText = 48 << 10
+
+// Policy is the owner's policy, parsed. It is immutable and safe for concurrent
+// use. A nil *Policy allows nothing.
+type Policy struct{ named ordered }
+
+// ordered are the policies in the order of their ids; Cedar's own set is walked
+// in random order.
+type ordered []namedPolicy
+
+type namedPolicy struct {
+	id     cedar.PolicyID
+	policy *cedar.Policy
+}
+
+func (o ordered) All() iter.Seq2[cedar.PolicyID, *cedar.Policy] {
+	return func(yield func(cedar.PolicyID, *cedar.Policy) bool) {
+		for _, p := range o {
+			if !yield(p.id, p.policy) {
+				return
+			}
+		}
+	}
+}
+
+// Parse reads a policy. With operations not nil, naming another operation is an
+// error. The error has one line for every fault, with the line of the text.
+func Parse(text []byte, operations []events.OperationName) (*Policy, error) {
+	if len(text) > maxText {
+		return nil, fmt.Errorf("policy longer than %d bytes", maxText)
+	}
+	list, err := parseCedar(text)
+	if err != nil {
+		return nil, err
+	}
+	out := &Policy{named: make(ordered, len(list))}
+	v := vocabulary{text: string(text), operations: operations}
+	for i, p := range list {
+		id := cedar.PolicyID(fmt.Sprintf("policy%d", i))
+		if name, ok := p.Annotations()["id"]; ok {
+			id = cedar.PolicyID(name)
+		}
+		out.named[i] = namedPolicy{id: id, policy: p}
+		v.check(p, endOf(list, i, len(text)))
+		if slices.ContainsFunc(out.named[:i], func(other namedPolicy) bool { return other.id == id }) {
+			v.fault(p.Position().Line, "a second policy with the id %q", id)
+		}
+		if id == "" || len(id) > events.MaxID {
+			v.fault(p.Position().Line, "want an @id of 1 to %d bytes", events.MaxID)
+		}
+	}
+	slices.SortFunc(out.named, func(a, b namedPolicy) int { return strings.Compare(string(a.id), string(b.id)) })
+	if err := errors.Join(v.faults...); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// endOf is where the text of policy i ends.
+func endOf(list cedar.PolicyList, i, length int) int {
+	if i+1 < len(list) {
+		return list[i+1].Position().Offset
+	}
+	return length
+}
+
+// parseCedar gives the library's messages the form of ours: "line 3: …".
+func parseCedar(text []byte) (list cedar.PolicyList, err error) {
+	defer func() {
+		if recover() != nil {
+			list, err = nil, errors.New("malformed policy")
+		}
+	}()
+	list, err = cedar.NewPolicyListFromBytes("", text)
+	if err == nil {
+		return list, nil
+	}
+	message := strings.TrimPrefix(err.Error(), "parser error: ")
+	if rest, ok := strings.CutPrefix(message, "parse error at <input>:"); ok {
+		if line, rest, ok := strings.Cut(rest, ":"); ok {
+			message = "line " + line + ": column " + rest
+		}
+	}
+	return nil, errors.New(message)
+}

@@ -1,0 +1,310 @@
+package aggregate
+
+import (
+	"time"
+
+	"github.com/effectd/effectd/aggregate/operation"
+	"github.com/effectd/effectd/aggregate/policy"
+	"github.com/effectd/effectd/events"
+	"github.com/effectd/effectd/events/wire"
+)
+
+// decide binds one effect exactly, asks the owner's policy for its permit and,
+// with Admit, admits it.
+func (c Prepare) decide(t *turn) *wire.Error {
+	user, refusal := t.user(c.Caller, events.RoleProducer)
+	if refusal != nil {
+		return refusal
+	}
+	r := &c.Request
+	if known := t.s.Causal(c.Tenant, *r.RunID, *r.CausalID); known != nil {
+		return c.repeat(t, known)
+	}
+	if refusal := t.runTakes(c.Caller, *r.RunID); refusal != nil {
+		return refusal
+	}
+	chain, refusal := t.heldTask(c.Caller, r.TaskID)
+	if refusal != nil {
+		return refusal
+	}
+	prepared, refusal := c.bind(t, user, chain)
+	if refusal != nil {
+		return refusal
+	}
+	return c.record(t, user, chain, prepared)
+}
+
+// repeat answers a request whose run and causal id are known.
+func (c Prepare) repeat(t *turn, known *Causal) *wire.Error {
+	if known.Principal != c.Principal {
+		return wire.FieldError(wire.UnknownRun, "run_id", "no such run")
+	}
+	if known.RequestSHA256 != c.RequestSHA256 {
+		return wire.FieldError(wire.BindingMismatch, "causal_id", "run_id and causal_id name another request")
+	}
+	t.d.EffectID, t.d.Repeat = known.EffectID, true
+	e := t.s.Effect(known.EffectID)
+	if e == nil || !c.Admit || !sealedEqual(&e.Prepared.Context, c.Request.SealedContext) {
+		return nil
+	}
+	switch e = t.lapse(e); e.State {
+	case wire.StateRefused:
+		return RefusalError(e.Refused.Reason)
+	case wire.StatePermitted:
+		return t.admit(e)
+	}
+	return nil
+}
+
+// runTakes checks that a run may get another effect from the caller.
+func (t *turn) runTakes(c Caller, id events.RunID) *wire.Error {
+	run := t.s.Run(c.Tenant, id)
+	switch {
+	case run == nil:
+		return nil
+	case run.Principal != c.Principal:
+		return wire.FieldError(wire.UnknownRun, "run_id", "no such run")
+	case run.Cancelled:
+		return wire.FieldError(wire.RunCancelled, "run_id", "the run was cancelled")
+	case run.Outcome != "":
+		return wire.FieldError(wire.RunFinished, "run_id", "the run has its outcome")
+	}
+	return nil
+}
+
+// heldTask is the ancestry of a task that the caller may use now.
+func (t *turn) heldTask(c Caller, id events.TaskID) ([]*Task, *wire.Error) {
+	chain := t.s.ancestry(c.Tenant, id)
+	if len(chain) == 0 || !chain[0].Holds(c.Actor()) {
+		return nil, unknownTask()
+	}
+	if reason := t.s.taskEnded(chain, t.in.At); reason != "" {
+		err := RefusalError(reason)
+		err.Field = "task_id"
+		if reason == events.ReasonExpired {
+			err.Message = "the task, or an ancestor of it, is expired"
+		}
+		return nil, err
+	}
+	return chain, nil
+}
+
+// taskEnded says why a task gives no authority any more; empty if it does.
+func (s *State) taskEnded(chain []*Task, at events.Instant) events.Reason {
+	for _, task := range chain {
+		if task.Closed != nil {
+			return events.ReasonTaskClosed
+		}
+	}
+	for _, task := range chain {
+		if at >= task.ExpiresAt {
+			return events.ReasonExpired
+		}
+	}
+	return ""
+}
+
+// bind builds the exact binding, or says which field of the request forbids it.
+func (c Prepare) bind(t *turn, user events.User, chain []*Task) (*events.Prepared, *wire.Error) {
+	r := &c.Request
+	op := t.s.Operation(r.Operation, r.Version)
+	switch {
+	case op == nil && len(t.s.law.versions[r.Operation]) > 0 && r.Version == 0:
+		return nil, wire.FieldError(wire.OperationRetired, "operation", "every version of the operation is retired")
+	case op == nil:
+		return nil, wire.FieldError(wire.UnknownOperation, "operation", "no such operation or version is registered")
+	case op.Retired:
+		return nil, wire.FieldError(wire.OperationRetired, "operation", "the operation version is retired")
+	}
+	contract := op.Contract
+	if contract.Payload == operation.PayloadProtected {
+		return nil, wire.FieldError(wire.Unsupported, "operation", "protected payloads are not served by this program")
+	}
+	if err := contract.Validate(c.Payload); err != nil {
+		return nil, wire.FieldError(wire.InputSchemaViolation, "payload", err.Error())
+	}
+	if err := contract.CheckPrecondition(r.Precondition); err != nil {
+		return nil, wire.FieldError(wire.PreconditionUnsupported, "precondition", err.Error())
+	}
+	resource, err := contract.Resource(c.Payload)
+	if err != nil {
+		return nil, wire.FieldError(wire.InputSchemaViolation, "payload", "the resource cannot be computed: "+err.Error())
+	}
+	bound, err := contract.Bound(c.Payload)
+	if err != nil {
+		return nil, wire.FieldError(wire.CostUnbounded, "payload", err.Error())
+	}
+	if r.MaxCost != nil {
+		for _, u := range sortedUnits(bound) {
+			if bound[u] > r.MaxCost[u] {
+				return nil, wire.FieldError(wire.BudgetExceeded, "max_cost."+string(u), "the bound of the operation is higher")
+			}
+		}
+	}
+	expires := c.expiry(t, contract.Expires, chain)
+	if expires <= t.in.At {
+		return nil, wire.FieldError(wire.Expired, "expires_at", "it is not in the future of ledger time")
+	}
+	ctx := sealContext(user, r.SealedContext)
+	id := events.EffectID(t.id())
+	payloadSHA256 := events.DigestBytes(r.Payload)
+	binding := events.Binding{
+		V: events.Format, EffectID: id,
+		Operation: contract.Name, OperationVersion: contract.Version, OperationDigest: contract.Digest, Adapter: contract.Adapter(),
+		PayloadSHA256: payloadSHA256, Resource: resource, Precondition: r.Precondition,
+		ContextSHA256: events.DigestOf(ctx), TaskID: r.TaskID, MaxCost: bound, ExpiresAt: expires,
+		PolicyRevision: t.s.law.revision, IdempotencyKey: idempotencyKey(t.s.head.LedgerID, id, payloadSHA256),
+	}
+	onPermit := events.OnPermitHold
+	if c.Admit {
+		onPermit = events.OnPermitAdmit
+	}
+	return &events.Prepared{Binding: binding, BindingDigest: events.DigestOf(binding), RequestSHA256: c.RequestSHA256,
+		Context: ctx, Payload: r.Payload, OnPermit: onPermit}, nil
+}
+
+// expiry is the earliest of what the request, the contract and the tasks allow.
+func (c Prepare) expiry(t *turn, longest time.Duration, chain []*Task) events.Instant {
+	at := t.in.At.Add(longest)
+	if c.ExpiresAt != 0 {
+		at = min(at, c.ExpiresAt)
+	}
+	for _, task := range chain {
+		at = min(at, task.ExpiresAt)
+	}
+	return at
+}
+
+// record appends what policy makes of the binding.
+func (c Prepare) record(t *turn, user events.User, chain []*Task, p *events.Prepared) *wire.Error {
+	about := &Effect{ID: p.Binding.EffectID, Tenant: c.Tenant, Principal: c.Principal, Prepared: *p}
+	permit, asks := t.policyPermit(user, about, chain)
+	if refusal := t.roomFor(about, permit, asks); refusal != nil {
+		return refusal
+	}
+	e := t.about(about, c.Actor(), *p)
+	t.d.EffectID = e.ID
+	switch {
+	case asks != nil:
+		return nil
+	case permit == nil:
+		t.about(e, events.SystemActor, events.Refused{Reason: events.ReasonPolicyDenied})
+		if c.Admit {
+			return RefusalError(events.ReasonPolicyDenied)
+		}
+		return nil
+	}
+	e = t.about(e, events.SystemActor, events.Permitted{Permit: *permit})
+	if c.Admit {
+		return t.consume(e) // all else that admission wants was checked just now
+	}
+	return nil
+}
+
+// roomFor checks limits and quotas before a record comes to be. Nothing live is
+// ever removed to make room.
+func (t *turn) roomFor(e *Effect, permit *events.Permit, asks *policy.Request) *wire.Error {
+	limits, live := t.s.head.Limits, t.s.head.LiveBytes
+	about := subject{actor: e.Actor(), effect: e}
+	largest := t.size(about, e.Prepared)
+	switch {
+	case permit != nil:
+		largest = max(largest, t.size(about, events.Permitted{Permit: *permit}))
+	case asks != nil: // the approval to come quotes the request, and a statement within a string
+		statement := t.statementAbout(e, policy.DecisionApprove).Text()
+		largest = max(largest, int64(len(asks.JSON())+2*len(statement)+4096))
+	}
+	switch {
+	case t.exceeds(largest):
+		return wire.FieldError(wire.RecordTooLarge, "payload", "the encoded record exceeds the limit of the ledger")
+	case limits.EffectRecords > 0 && int64(t.s.effects.Len()) >= limits.EffectRecords:
+		return wire.Errorf(wire.CapacityExhausted, "the ledger holds its maximum of effect records")
+	case limits.LiveBytes > 0 && live+largest > limits.LiveBytes:
+		return wire.Errorf(wire.CapacityExhausted, "the ledger holds its maximum of live effect bytes")
+	}
+	held, _ := t.s.prepared.Get(string(e.Actor()))
+	if limits.PreparedPerPrincipal > 0 && held >= limits.PreparedPerPrincipal {
+		return wire.Errorf(wire.QuotaExceeded, "the principal holds its maximum of prepared effects")
+	}
+	return nil
+}
+
+// policyPermit asks the owner's policy: a permit; or what an approval is asked
+// for; or neither.
+func (t *turn) policyPermit(user events.User, e *Effect, chain []*Task) (permit *events.Permit, waits *policy.Request) {
+	contract := t.s.contract(&e.Prepared.Binding).Contract
+	c := t.s.policyContext(e, contract)
+	decision, request := t.s.ask("commit", user, contract, c)
+	if !decision.Allow {
+		if asked, request := t.s.ask("request_approval", user, contract, c); asked.Allow {
+			return nil, &request
+		}
+		return nil, nil
+	}
+	return t.permit(e, chain, events.Authorization{
+		V: events.Format, Kind: events.AuthorizationPolicy, PolicyRevision: t.s.law.revision, PolicySHA256: t.s.law.digest,
+		CedarRequest: request.JSON(), Determining: decision.Determining, Decision: "allow",
+	}), nil
+}
+
+// permit builds the one-use authority for exactly this effect and binding.
+func (t *turn) permit(e *Effect, chain []*Task, a events.Authorization) *events.Permit {
+	expires := e.Prepared.Binding.ExpiresAt
+	if ttl := t.s.head.Limits.PermitTTLMS; ttl > 0 {
+		expires = min(expires, t.in.At.Add(time.Duration(ttl)*time.Millisecond))
+	}
+	for _, task := range chain {
+		expires = min(expires, task.ExpiresAt)
+	}
+	if i := t.s.contract(&e.Prepared.Binding).Contract.Idempotency; i != nil && i.Retention > 0 {
+		expires = min(expires, t.in.At.Add(i.Retention))
+	}
+	return &events.Permit{V: events.Format, ID: events.PermitID(t.id()), EffectID: e.ID, BindingDigest: e.Prepared.BindingDigest,
+		Authorization: a, MaxCost: e.Prepared.Binding.MaxCost, ExpiresAt: expires}
+}
+
+// policyContext is what policy sees of an effect: exposed payload fields only.
+func (s *State) policyContext(e *Effect, contract *operation.Contract) policy.Context {
+	b := &e.Prepared.Binding
+	c := policy.Context{Target: b.Resource, Task: b.TaskID, Version: b.OperationVersion, MaxCost: b.MaxCost, Auth: e.Prepared.Context.Auth}
+	if payload, err := operation.ParsePayload(e.Prepared.Payload); err == nil {
+		c.Payload = contract.Exposed(payload)
+	}
+	return c
+}
+
+// sealContext joins identity from the logged table with provenance from the
+// request.
+func sealContext(u events.User, c wire.SealedContext) events.Context {
+	ctx := events.Context{V: events.Format, Tenant: u.Tenant, Principal: u.Principal,
+		Auth: events.Auth{Source: "nkey", Strength: "signature"}, RunID: *c.RunID, CausalID: *c.CausalID}
+	for _, f := range []struct {
+		to   *string
+		from *string
+	}{{&ctx.Service, c.Service}, {&ctx.Session, c.Session}, {&ctx.Process, c.Process}, {&ctx.HostBinding, c.HostBinding}} {
+		if f.from != nil {
+			*f.to = *f.from
+		}
+	}
+	return ctx
+}
+
+// sealedEqual reports whether every sealed field stands in the request, equal;
+// absent differs from present.
+func sealedEqual(ctx *events.Context, c wire.SealedContext) bool {
+	same := func(sealed string, given *string) bool {
+		return given == nil && sealed == "" || given != nil && sealed != "" && *given == sealed
+	}
+	return c.RunID != nil && *c.RunID == ctx.RunID && c.CausalID != nil && *c.CausalID == ctx.CausalID &&
+		same(ctx.Service, c.Service) && same(ctx.Session, c.Session) && same(ctx.Process, c.Process) && same(ctx.HostBinding, c.HostBinding)
+}
+
+// idempotencyKey is derived from the effect, not from equal arguments.
+func idempotencyKey(l events.LedgerID, id events.EffectID, payload events.Digest) events.IdempotencyKey {
+	return events.IdempotencyKey("ek_" + string(events.DigestOf(struct {
+		V             int             `json:"v"`
+		LedgerID      events.LedgerID `json:"ledger_id"`
+		EffectID      events.EffectID `json:"effect_id"`
+		PayloadSHA256 events.Digest   `json:"payload_sha256"`
+	}{events.Format, l, id, payload})))
+}

@@ -1,0 +1,48 @@
+package aggregate
+
+import (
+	"strings"
+
+	"github.com/effectd/effectd/events"
+)
+
+// Result is what a send, a query or a resubmission proved. The zero Outcome
+// proves nothing; Reason then says why.
+type Result struct {
+	Outcome     events.Outcome  `json:"outcome"`
+	Means       events.Means    `json:"means,omitzero"`
+	Reason      events.Reason   `json:"reason"`
+	Evidence    events.Evidence `json:"evidence"`
+	Cost        events.Amounts  `json:"cost,omitempty"` // measured, per unit; a unit that is absent was not measured
+	CostInvalid bool            `json:"cost_invalid,omitzero"`
+	ProviderRef string          `json:"provider_ref,omitzero"`
+}
+
+// Scrubbed replaces secret values wherever a service may have echoed them.
+func (r Result) Scrubbed(secrets []string) Result {
+	for _, secret := range secrets {
+		if secret == "" {
+			continue
+		}
+		quoted := string(events.CanonicalOf(secret))
+		quoted = quoted[1 : len(quoted)-1] // as it stands inside a JSON string
+		r.ProviderRef = strings.ReplaceAll(r.ProviderRef, secret, scrubbed)
+		r.Evidence.Detail = strings.ReplaceAll(r.Evidence.Detail, secret, scrubbed)
+		if len(r.Evidence.Named) > 0 {
+			r.Evidence.Named = scrubJSON(r.Evidence.Named, quoted)
+		}
+	}
+	return r
+}
+
+const scrubbed = "[secret]"
+
+// scrubJSON replaces a value inside canonical JSON; if that would break the
+// form, nothing of it is kept.
+func scrubJSON(raw events.Raw, quoted string) events.Raw {
+	out, err := events.Canonicalize([]byte(strings.ReplaceAll(string(raw), quoted, scrubbed)))
+	if err != nil {
+		return events.CanonicalOf(scrubbed)
+	}
+	return out
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/effectd/effectd/events"
+	"github.com/effectd/effectd/events/client"
+	"github.com/effectd/effectd/events/wire"
+)
+
+// getCmd shows one effect. With --wait the exit code speaks of its outcome.
+type getCmd struct {
+	target
+	Effect      string        `arg:"" optional:"" help:"Id of the effect."`
+	RunID       string        `name:"run-id" placeholder:"ID" help:"Instead of the id: the run, with --causal-id."`
+	CausalID    string        `name:"causal-id" placeholder:"ID" help:"Instead of the id: the step, with --run-id."`
+	Wait        string        `enum:"none,admitted,terminal" default:"none" help:"Wait until it is admitted or its end is known (terminal)."`
+	Timeout     time.Duration `placeholder:"4s" help:"How long to wait."`
+	MinPosition string        `name:"min-position" placeholder:"SEQ.N" help:"Answer from this position of the log or later."`
+}
+
+// Run implements the command.
+func (c *getCmd) Run(e *env) error {
+	if c.Effect == "" && (c.RunID == "" || c.CausalID == "") {
+		return &usage{"name the effect", "effectd get EFFECT, or effectd get --run-id ID --causal-id ID"}
+	}
+	return c.call(e, events.RoleOperator, func(ctx context.Context, l *client.Client) error {
+		x, err := l.Get(ctx, wire.GetRequest{EffectID: events.EffectID(c.Effect), RunID: events.RunID(c.RunID), CausalID: events.CausalID(c.CausalID),
+			Wait: c.Wait, TimeoutMS: c.Timeout.Milliseconds(), MinPosition: c.MinPosition})
+		return e.effect(&x, err, c.Wait != wire.WaitNone)
+	})
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"encoding/json" // the types of the stream are written for it
+	"fmt"
+
+	"github.com/effectd/effectd/embedded/home"
+	"github.com/effectd/effectd/embedded/natsserver"
+	"github.com/effectd/effectd/events/eventlog"
+)
+
+// natsConfigCmd prints what an external server needs to enforce what the embedded
+// one does.
+type natsConfigCmd struct {
+	data
+	NKey   string `name:"nkey" placeholder:"FILE" type:"existingfile" help:"The ledger's own seed (default: keys/ledger.nk of the data directory, made when it is missing)."`
+	Store  string `placeholder:"DIR" help:"Directory of the server's streams."`
+	Stream bool   `help:"Print the definition of the log's stream instead, for: nats stream add --config FILE."`
+}
+
+// Run implements the command.
+func (c *natsConfigCmd) Run(e *env) error {
+	h, err := home.Open(c.Data, "")
+	if err != nil {
+		return err
+	}
+	if c.Stream {
+		return c.stream(e, h)
+	}
+	text, err := c.server(h)
+	if err != nil {
+		return err
+	}
+	if e.json {
+		e.object(struct {
+			Config string `json:"config"`
+		}{text})
+		return nil
+	}
+	fmt.Fprint(e.out, text)
+	return nil
+}
+
+// server is the configuration of accounts, users and permissions.
+func (c *natsConfigCmd) server(h *home.Home) (string, error) {
+	users, err := h.Users()
+	if err != nil {
+		return "", err
+	}
+	file := c.NKey
+	if file == "" {
+		if file, err = h.LedgerKeyFile(); err != nil {
+			return "", err
+		}
+	}
+	key, err := home.LoadKey(file)
+	if err != nil {
+		return "", err
+	}
+	defer key.Wipe()
+	seed, err := key.Seed()
+	if err != nil {
+		return "", fmt.Errorf("key %s: %w", file, err)
+	}
+	defer clear(seed)
+	keys, err := natsserver.ServiceKeys(seed)
+	if err != nil {
+		return "", err
+	}
+	public, err := natsserver.ServicePublicKeys(keys)
+	if err != nil {
+		return "", err
+	}
+	return natsserver.Config(natsserver.Layout{Users: users, Services: public, StoreDir: c.Store})
+}
+
+func (c *natsConfigCmd) stream(e *env, h *home.Home) error {
+	cfg, err := h.LoadConfig()
+	if err != nil {
+		return err
+	}
+	log := eventlog.Config{LedgerID: h.LedgerID(), Replicas: cfg.Replicas, MaxBytes: int64(cfg.Limits.LogBytes)}
+	text, err := json.MarshalIndent(log.StreamConfig(), "", "  ")
+	if err != nil {
+		return fmt.Errorf("stream definition: %w", err)
+	}
+	_, err = fmt.Fprintln(e.out, string(text))
+	return err
+}

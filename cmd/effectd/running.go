@@ -1,0 +1,82 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/effectd/effectd/embedded/home"
+	"github.com/effectd/effectd/events"
+)
+
+// errNotRunning: no node has said that it runs on the data directory.
+var errNotRunning = errors.New("no node runs on this directory")
+
+// running is node.json: what a node leaves in its data directory while it serves.
+type running struct {
+	NATSURL  string `json:"nats_url"`
+	PID      int    `json:"pid"`
+	LedgerID string `json:"ledger_id"`
+}
+
+// runningOn reads what the node of a data directory says.
+func runningOn(h *home.Home) (running, error) {
+	var r running
+	text, err := os.ReadFile(filepath.Join(h.Dir(), "node.json"))
+	if errors.Is(err, os.ErrNotExist) {
+		return r, hint(fmt.Errorf("%s: %w", h.Dir(), errNotRunning), "start one: effectd serve --data %s", h.Dir())
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err != nil {
+		return r, fmt.Errorf("node.json: %w", err)
+	}
+	return r, nil
+}
+
+// local is a user of the data directory, on the node that runs there.
+func (t *target) local(role events.Role) (identity, error) {
+	h, err := home.Open(t.Data, "")
+	if err != nil {
+		return identity{}, err
+	}
+	u, err := userNamed(h, or(t.As, string(role)), t.Tenant)
+	if err != nil {
+		return identity{}, err
+	}
+	file, err := h.KeyFile(u.Tenant, u.Principal)
+	if err != nil {
+		return identity{}, err
+	}
+	node, err := runningOn(h)
+	return identity{url: node.NATSURL, seedFile: file, tenant: u.Tenant, principal: u.Principal}, err
+}
+
+// userNamed finds a principal by name, or else the only one of a role.
+func userNamed(h *home.Home, name, tenant string) (events.User, error) {
+	users, err := h.Users()
+	if err != nil {
+		return events.User{}, err
+	}
+	of := func(match func(events.User) bool) []events.User {
+		return slices.DeleteFunc(slices.Clone(users), func(u events.User) bool {
+			return tenant != "" && string(u.Tenant) != tenant || !match(u)
+		})
+	}
+	found := of(func(u events.User) bool { return string(u.Principal) == name })
+	if len(found) == 0 {
+		found = of(func(u events.User) bool { return string(u.Role) == name })
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return events.User{}, &usage{"no user " + name + " in " + h.Dir(), "effectd user list --data " + h.Dir()}
+	}
+	return events.User{}, &usage{"more than one user is meant by " + name, "name one: --as NAME --tenant NAME"}
+}

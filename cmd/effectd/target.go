@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/effectd/effectd/events"
+	"github.com/effectd/effectd/events/client"
+)
+
+// defaultData is the data directory when none is named.
+const defaultData = "effectd-data"
+
+// data names the data directory of a command.
+type data struct {
+	Data string `env:"EFFECTD_DATA" default:"${data}" placeholder:"DIR" type:"path" help:"Data directory (default: ./${default})."`
+}
+
+// target says which ledger to ask, and as whom.
+type target struct {
+	data
+	As        string `placeholder:"NAME" help:"Act as this user of the data directory (default: the role that the command needs)."`
+	NATS      string `name:"nats" placeholder:"URL" help:"Ask the ledger on this NATS server instead; needs --nkey."`
+	NKey      string `name:"nkey" placeholder:"FILE" type:"existingfile" help:"File with the nkey seed to connect with."`
+	Tenant    string `placeholder:"NAME" help:"With --nkey: tenant of the user (default: main)."`
+	Principal string `placeholder:"NAME" help:"With --nkey: name of the user (default: the file's name)."`
+}
+
+// identity is who connects where, with which key.
+type identity struct {
+	url       string
+	seedFile  string
+	tenant    events.Tenant
+	principal events.Principal
+}
+
+// identity resolves the flags; role is who the command is for.
+func (t *target) identity(role events.Role) (identity, error) {
+	if t.NATS == "" && t.NKey == "" {
+		return t.local(role)
+	}
+	if t.NATS == "" || t.NKey == "" {
+		return identity{}, &usage{"--nats and --nkey go together", "or name a data directory: --data DIR --as ROLE"}
+	}
+	name := strings.TrimSuffix(filepath.Base(t.NKey), filepath.Ext(t.NKey))
+	return identity{url: t.NATS, seedFile: t.NKey, tenant: events.Tenant(or(t.Tenant, "main")), principal: events.Principal(or(t.Principal, name))}, nil
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// call runs f with a connection to the ledger, as the user that the flags name
+// or else as role. changes says that a request without an answer may have been
+// done.
+func (t *target) call(e *env, role events.Role, f func(context.Context, *client.Client) error) error {
+	who, err := t.identity(role)
+	if err != nil {
+		return err
+	}
+	c, err := who.dial()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return f(e.ctx, c)
+}
+
+func (i identity) dial() (*client.Client, error) {
+	c, err := client.Dial(i.url, i.seedFile, i.tenant, i.principal)
+	if err != nil {
+		return nil, fmt.Errorf("%s as %s: %w", i.url, events.ActorOf(i.tenant, i.principal), err)
+	}
+	return c, nil
+}
+
+// changed marks the missing answer to a request that changes something.
+func changed(err error) error {
+	if errors.Is(err, client.ErrNoAnswer) {
+		return fmt.Errorf("%w: %w", errMayBeDone, err)
+	}
+	return err
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/effectd/effectd/aggregate/audit"
+	"github.com/effectd/effectd/events"
+	"github.com/effectd/effectd/events/eventlog"
+)
+
+// verifyCmd recomputes the whole log: of a running node or a server, or of a data
+// directory at rest.
+type verifyCmd struct{ target }
+
+// Run implements the command.
+func (c *verifyCmd) Run(e *env) error {
+	log, closeLog, err := c.openLog(e)
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	bars := newProgress(e.err)
+	defer bars.end()
+	report, err := auditLog(e.ctx, log, func(done, total uint64) { bars.step("verify", done, total) })
+	bars.end()
+	var distrust *eventlog.Distrust
+	if err != nil && !errors.As(err, &distrust) {
+		return err
+	}
+	e.show(report, func(p *page) { reportPage(p, &report) })
+	switch {
+	case distrust != nil:
+		return distrust
+	case report.First != nil:
+		return exit(exitRefused)
+	}
+	return nil
+}
+
+// auditLog checks every entry. What the log itself cannot vouch for is a
+// *eventlog.Distrust, with the report of what is before it.
+func auditLog(ctx context.Context, log eventlog.Log, step func(done, total uint64)) (audit.Report, error) {
+	a := audit.New()
+	err := readAll(ctx, log, step, func(s events.Stored) { a.Entry(s) })
+	return a.Report(), err
+}
+
+// violations counts what every rule found.
+func violations(r audit.Report) (n int64) {
+	for _, rule := range r.Rules {
+		n += rule.Violations
+	}
+	return n
+}
+
+// reportPage shows what was checked, and the first thing that is wrong.
+func reportPage(p *page, r *audit.Report) {
+	p.row("RULE", "CHECKED", "RESULT")
+	for _, rule := range r.Rules {
+		p.row(rule.Name, number(rule.Checked), ruleWords(rule))
+	}
+	p.line("")
+	p.line(count(r.Entries, "entry", "entries") + ", " + count(r.Events, "event", "events") + ", digest of the state " + string(r.Digest))
+	if r.First != nil {
+		p.line("First violation: " + findingWords(r.First))
+		return
+	}
+	p.line("Every rule holds.")
+}
+
+func ruleWords(r audit.Rule) string {
+	switch {
+	case r.Violations > 0:
+		text := count(r.Violations, "violation", "violations")
+		if r.First != nil {
+			text += ", first " + findingWords(r.First)
+		}
+		return text
+	case r.Checked == 0:
+		return "nothing to check"
+	}
+	return "holds"
+}
+
+func findingWords(f *audit.Finding) string {
+	return f.Code + " at " + f.Position.String() + ": " + f.Message
+}

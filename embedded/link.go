@@ -1,0 +1,116 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/effectd/effectd/embedded/home"
+	"github.com/effectd/effectd/embedded/natsserver"
+)
+
+// link is the node's connections: one writes the log, another answers users, so
+// that no reply subject of a user can reach the log.
+type link struct {
+	url    string
+	server *natsserver.Server // nil with an external server
+	ledger *nats.Conn
+	answer *nats.Conn
+}
+
+// connect starts the embedded server, or reaches the external one.
+func connect(ctx context.Context, o Options, h *home.Home, cfg home.Config) (*link, error) {
+	if o.NATSURL != "" {
+		return dialExternal(ctx, o)
+	}
+	host, port, err := splitListen(o.Listen)
+	if err != nil {
+		return nil, err
+	}
+	users, err := h.Users()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(h.NATSDir(), "jetstream")); err != nil {
+		// The server would make an empty store where there was one: the caller sees a
+		// missing stream, and the anchor says that there was one.
+		o.Logger.Warn("the NATS store directory is missing", "error", err)
+	}
+	server, err := natsserver.Start(ctx, natsserver.Options{StoreDir: h.NATSDir(), Host: host, Port: port, Users: users,
+		MaxStore: storeBytes(cfg), Logger: o.Logger})
+	if err != nil {
+		return nil, err
+	}
+	l := &link{url: server.ClientURL(), server: server}
+	if l.ledger, err = server.Conn(ctx, natsserver.Ledger); err == nil {
+		l.answer, err = server.Conn(ctx, natsserver.Answer)
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.close(ctx))
+	}
+	return l, nil
+}
+
+// storeBytes is room for every stream of the ledger.
+func storeBytes(c home.Config) int64 {
+	return int64(c.Limits.LogBytes + c.FeedBytes + c.DenialBytes + c.RequestBytes + c.PayloadBytes)
+}
+
+func dialExternal(ctx context.Context, o Options) (*link, error) {
+	seed, err := os.ReadFile(o.NKeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("nkey file: %w", err)
+	}
+	defer clear(seed)
+	keys, err := natsserver.ServiceKeys(trimmed(seed))
+	if err != nil {
+		return nil, fmt.Errorf("nkey file %s: %w", o.NKeyFile, err)
+	}
+	l := &link{url: o.NATSURL}
+	if l.ledger, err = natsserver.Dial(ctx, o.NATSURL, natsserver.Ledger, keys[natsserver.Ledger], o.Logger); err == nil {
+		l.answer, err = natsserver.Dial(ctx, o.NATSURL, natsserver.Answer, keys[natsserver.Answer], o.Logger)
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.close(ctx))
+	}
+	return l, nil
+}
+
+// trimmed cuts white space at the end, as editors leave it.
+func trimmed(b []byte) []byte {
+	for len(b) > 0 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r' || b[len(b)-1] == ' ') {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+func splitListen(listen string) (string, int, error) {
+	host, text, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "", 0, fmt.Errorf("listen: want HOST:PORT")
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil || port < 0 || port > 65535 {
+		return "", 0, fmt.Errorf("listen: want a port of 0 to 65535")
+	}
+	return host, port, nil
+}
+
+// close ends the connections, then the server.
+func (l *link) close(ctx context.Context) error {
+	for _, c := range []*nats.Conn{l.answer, l.ledger} {
+		if c != nil {
+			c.Close()
+		}
+	}
+	if l.server == nil {
+		return nil
+	}
+	return l.server.Shutdown(ctx)
+}

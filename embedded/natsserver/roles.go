@@ -1,0 +1,38 @@
+package natsserver
+
+import (
+	"slices"
+
+	"github.com/effectd/effectd/events"
+	"github.com/effectd/effectd/events/wire"
+)
+
+// anyRole are the verbs of everybody.
+var anyRole = []wire.Verb{wire.OperationList, wire.LedgerStatus}
+
+// verbs is the table of SPEC 6. What a verb does for a principal is decided by
+// the ledger; here is only who may ask.
+var verbs = map[events.Role][]wire.Verb{
+	events.RoleProducer: {
+		wire.TaskOpen, wire.TaskCloseVerb, wire.TaskGet,
+		wire.EffectPrepare, wire.EffectAdmit, wire.EffectSubmit, wire.EffectGet, wire.EffectList, wire.EffectWithdraw,
+		wire.RunCancel, wire.RunFinish, wire.RunGet,
+	},
+	events.RoleOperator: {
+		wire.TaskOpen, wire.TaskCloseVerb, wire.TaskGet,
+		wire.EffectGet, wire.EffectList, wire.PermitRevoke,
+		wire.EffectReconcile, wire.EffectSettle, wire.EffectAcknowledge,
+	},
+	events.RoleApprover: {wire.PermitPending, wire.PermitApprove, wire.PermitDeny},
+	events.RoleAuditor:  {wire.EffectGet, wire.EffectList},
+	events.RoleExecutor: {},
+}
+
+// Verbs lists what a role may ask, or nothing for an unknown role.
+func Verbs(role events.Role) []wire.Verb {
+	own, known := verbs[role]
+	if !known {
+		return nil
+	}
+	return slices.Concat(own, anyRole)
+}

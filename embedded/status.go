@@ -1,0 +1,25 @@
+package embedded
+
+import (
+	"context"
+	"time"
+
+	"github.com/effectd/effectd/projector"
+)
+
+// Standing is what the projection cannot know of its node.
+func (n *Node) Standing() projector.Standing {
+	reason := n.ledger.Distrusted()
+	_, clock := n.ledger.Now()
+	s := projector.Standing{Trusted: reason == "", Reason: reason, ClockTrusted: clock, Dispatching: n.dispatcher.Active(),
+		Node: n.home.Node(n.config), Program: Program}
+	if n.log == nil {
+		return s
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if status, err := n.log.Status(ctx); err == nil {
+		s.LogBytes = int64(status.Bytes)
+	}
+	return s
+}

@@ -1,0 +1,232 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/effectd/effectd/aggregate"
+	"github.com/effectd/effectd/aggregate/operation"
+	"github.com/effectd/effectd/aggregate/policy"
+	"github.com/effectd/effectd/embedded/natsserver"
+	"github.com/effectd/effectd/events"
+	"github.com/effectd/effectd/events/wire"
+)
+
+// takeOver records this life of the node in the log and loads the owner's files
+// as new versions of the law. While the clock is not trusted it leaves that to a
+// later call: reads are served, nothing is written.
+func (n *Node) takeOver(ctx context.Context) error {
+	if err := n.ledger.CatchUp(ctx); err != nil {
+		n.ledger.Distrust(err.Error())
+		return nil
+	}
+	status, err := n.log.Status(ctx)
+	if err != nil {
+		return err
+	}
+	err = n.do(ctx, aggregate.OpenLedger{LedgerID: n.home.LedgerID(), Writer: n.incarnation, Node: n.home.Node(n.config), Program: Program,
+		Limits: n.config.LedgerLimits(), Fingerprint: status.Fingerprint(n.home.LedgerID())})
+	if clockUntrusted(err) {
+		n.opts.Logger.Warn("the clock is not trusted: nothing is written until it is, or an operator confirms it")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	n.taken.Store(true)
+	return n.loadLaw(ctx)
+}
+
+// takenOver waits until the take-over is in the log.
+func (n *Node) takenOver(ctx context.Context) bool {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for !n.taken.Load() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+		if _, trusted := n.ledger.Now(); !trusted {
+			continue
+		}
+		if err := n.takeOver(ctx); err != nil {
+			n.opts.Logger.Error("cannot take over", "error", err)
+		}
+	}
+	return true
+}
+
+func clockUntrusted(err error) bool {
+	var e *wire.Error
+	return errors.As(err, &e) && e.Code == wire.ClockUntrusted
+}
+
+// do has a command of the ledger itself decided; a refusal is an error.
+func (n *Node) do(ctx context.Context, c aggregate.Command) error {
+	o, err := n.ledger.Do(ctx, events.SystemActor, c)
+	if err != nil {
+		return err
+	}
+	if o.Refusal != nil {
+		return o.Refusal
+	}
+	return nil
+}
+
+// Reload loads changed users, operations and policy as new versions.
+func (n *Node) Reload(ctx context.Context) error {
+	n.reloading.Lock()
+	defer n.reloading.Unlock()
+	return n.loadLaw(ctx)
+}
+
+func (n *Node) loadLaw(ctx context.Context) error {
+	users, err := n.home.Users()
+	if err != nil {
+		return err
+	}
+	contracts, err := loadContracts(filepath.Join(n.opts.Config, "operations"))
+	if err != nil {
+		return err
+	}
+	text, err := loadPolicy(filepath.Join(n.opts.Config, "policy.cedar"), n.operationNames(contracts))
+	if err != nil {
+		return err
+	}
+	if err := n.do(ctx, aggregate.ChangeAccess{Users: users}); err != nil {
+		return err
+	}
+	for _, c := range contracts {
+		if err := n.do(ctx, aggregate.RegisterOperation{Contract: c}); err != nil {
+			return fmt.Errorf("operation %s version %d: %w", c.Name, c.Version, err)
+		}
+	}
+	if err := n.do(ctx, aggregate.ChangePolicy{Text: text}); err != nil {
+		return err
+	}
+	if n.link.server != nil {
+		if err := n.link.server.SetUsers(users); err != nil {
+			return err
+		}
+	}
+	return n.auditConsumers(ctx, users)
+}
+
+// operationNames are the operations that a policy may name: registered, or about
+// to be.
+func (n *Node) operationNames(contracts []*operation.Contract) []events.OperationName {
+	names := []events.OperationName{}
+	for _, o := range n.ledger.State().Operations() {
+		names = append(names, o.Contract.Name)
+	}
+	for _, c := range contracts {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// loadContracts compiles every operation file, and says every fault of all of
+// them.
+func loadContracts(dir string) ([]*operation.Contract, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	var contracts []*operation.Contract
+	var faults []error
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		c, err := operation.Compile(file, text)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		contracts = append(contracts, c)
+	}
+	return contracts, errors.Join(faults...)
+}
+
+// loadPolicy reads and checks the owner's policy.
+func loadPolicy(file string, names []events.OperationName) (string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("policy: %w", err)
+	}
+	if _, err := policy.Parse(text, names); err != nil {
+		return "", fmt.Errorf("%s: %w", file, err)
+	}
+	return string(text), nil
+}
+
+// dispatch runs the dispatcher, once what earlier lives left is settled (M5).
+func (n *Node) dispatch(ctx context.Context) {
+	if !n.takenOver(ctx) || !n.settleEarlierLives(ctx) {
+		return
+	}
+	sweeping := make(chan struct{})
+	go func() { defer close(sweeping); _ = n.ledger.Sweep(ctx, 250*time.Millisecond) }()
+	defer func() { <-sweeping }()
+	deliveries, err := n.log.Deliveries(ctx, "dispatch", max(1, n.ledger.State().Seq()))
+	if err != nil {
+		n.opts.Logger.Error("nothing is dispatched: no consumer", "error", err)
+		n.ledger.Distrust("the dispatch consumer cannot be opened: " + err.Error())
+		return
+	}
+	defer deliveries.Stop()
+	if err := n.dispatcher.Run(ctx, deliveries); err != nil {
+		n.opts.Logger.Error("dispatch ended", "error", err)
+	}
+}
+
+// settleEarlierLives replays the spool, then ends the claims and attempts of
+// processes that have provably ended. False if ctx ended first.
+func (n *Node) settleEarlierLives(ctx context.Context) bool {
+	for ctx.Err() == nil {
+		err := n.dispatcher.Replay(ctx)
+		for _, id := range n.ledger.State().Orphans() {
+			if err == nil {
+				err = n.do(ctx, aggregate.Orphaned{EffectID: id})
+			}
+		}
+		if err == nil {
+			return true
+		}
+		n.opts.Logger.Warn("earlier results cannot be recorded yet", "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+	return false
+}
+
+// auditConsumers makes the durable consumers through which auditors read the log:
+// they may not make any themselves.
+func (n *Node) auditConsumers(ctx context.Context, users []events.User) error {
+	js, err := jetstream.New(n.link.ledger)
+	if err != nil {
+		return err
+	}
+	for _, u := range users {
+		if u.Role != events.RoleAuditor {
+			continue
+		}
+		_, err := js.CreateOrUpdateConsumer(ctx, wire.LogStream, jetstream.ConsumerConfig{
+			Durable: natsserver.AuditConsumer(u.Tenant, u.Principal), AckPolicy: jetstream.AckExplicitPolicy, MaxDeliver: -1, MaxAckPending: 1024})
+		if err != nil {
+			return fmt.Errorf("consumer of auditor %s/%s: %w", u.Tenant, u.Principal, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/effectd/effectd/events"
+	"github.com/effectd/effectd/events/eventlog"
+	"github.com/effectd/effectd/projector"
+	"github.com/effectd/effectd/projector/anchor"
+)
+
+// openProjection opens the projection; one that is damaged or of another format is
+// dropped, and folded again from the log.
+func openProjection(dir string, log *slog.Logger, now func() events.Instant) (*projector.Projection, error) {
+	opts := projector.Options{Now: now, Logger: log}
+	p, err := projector.Open(dir, opts)
+	if !errors.Is(err, projector.ErrRebuild) {
+		return p, err
+	}
+	log.Warn("the projection is rebuilt", "reason", err)
+	if err := projector.Reset(dir, opts); err != nil {
+		return nil, err
+	}
+	return projector.Open(dir, opts)
+}
+
+// openAnchor reads what is known of the log outside of it.
+func (n *Node) openAnchor() (anchor.Mark, error) {
+	a, err := anchor.Open(vfs.Default, n.opts.anchorDir(n.home))
+	if err != nil {
+		return anchor.Mark{}, distrust(0, "anchor: "+err.Error())
+	}
+	n.anchor = a
+	mark := a.Load()
+	if mark.LedgerID != n.home.LedgerID() {
+		return mark, distrust(0, "the anchor belongs to another ledger")
+	}
+	return mark, nil
+}
+
+func distrust(seq uint64, reason string) error { return &eventlog.Distrust{Reason: reason, Seq: seq} }
+
+// checkHistory compares the log with what anchor and projection know of it.
+func (n *Node) checkHistory(ctx context.Context, mark anchor.Mark) error {
+	status, err := n.log.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if got := status.Fingerprint(n.home.LedgerID()); got != mark.Fingerprint {
+		return distrust(0, "the stream has another fingerprint than the anchor: it was made anew")
+	}
+	if status.LastSeq < mark.Seq {
+		return distrust(status.LastSeq+1, fmt.Sprintf("the log ends at %d, the anchor has seen %d", status.LastSeq, mark.Seq))
+	}
+	if err := n.checkEntry(ctx, "the anchor", mark.Seq, mark.SHA256); err != nil {
+		return err
+	}
+	head := n.projection.State().Head()
+	if status.LastSeq < head.Seq {
+		return distrust(status.LastSeq+1, fmt.Sprintf("the log ends at %d, the projection has seen %d", status.LastSeq, head.Seq))
+	}
+	return n.checkEntry(ctx, "the projection", head.Seq, head.SHA256)
+}
+
+// checkEntry compares one entry with what somebody remembers of it.
+func (n *Node) checkEntry(ctx context.Context, who string, seq uint64, sha events.Digest) error {
+	if seq == 0 {
+		return nil
+	}
+	entries, err := n.log.Read(ctx, seq, 1)
+	if err != nil {
+		return err
+	}
+	if len(entries) == 0 || entries[0].SHA256 != sha {
+		return distrust(seq, fmt.Sprintf("entry %d is not the one that %s has seen", seq, who))
+	}
+	return nil
+}
+
+// marker fsyncs a claim's position in the anchor before the send (M4).
+type marker struct{ n *Node }
+
+func (m marker) Mark(ctx context.Context, seq uint64, sha events.Digest) error {
+	return m.n.mark(ctx, seq, sha)
+}
+
+func (n *Node) mark(ctx context.Context, seq uint64, sha events.Digest) error {
+	return n.anchor.Ensure(ctx, anchor.Mark{LedgerID: n.home.LedgerID(), Fingerprint: n.ledger.State().Head().Fingerprint,
+		Seq: seq, SHA256: sha, Time: events.InstantOf(time.Now())})
+}
+
+// keepAnchor marks the end of the log at least every second, and once at the end.
+func (n *Node) keepAnchor(ctx context.Context) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	var marked uint64
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+		head := n.ledger.State().Head()
+		if head.Seq == marked || n.ledger.Distrusted() != "" {
+			continue
+		}
+		if err := n.mark(context.WithoutCancel(ctx), head.Seq, head.SHA256); err != nil {
+			n.ledger.Distrust("the anchor cannot be written: " + err.Error())
+			continue
+		}
+		marked = head.Seq
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+// Package projector folds the log into a Pebble store, which holds the live
+// state and its indexes, and answers reads from it.
+//
+//	log ──Tail──▶ Apply: fold the entry ─▶ one batch { records, indexes, head } ─▶ publish the state ─▶ wake who waits
+//	                                                                                  │
+//	                                                        queries ◀── state and indexes at one position
+//
+// Invariants:
+//
+//	P1  The position moves with the data: records, indexes and the head, which
+//	    names the position, are written in one batch. After a crash the store holds
+//	    the fold of a prefix of the log.
+//	P2  The projection is the fold of the log up to its position and nothing else:
+//	    however entries were grouped, interrupted or applied anew, the rows are
+//	    identical, which [Projection.Digest] shows.
+//	P3  The projection never writes to the log, and no adapter can be reached from
+//	    here: folding again does nothing to the world.
+//	P4  Every answer carries its position, and all of it is of that position.
+//	P5  An entry that does not follow is never applied. Reads go on.
+//	P6  What is damaged is reported, with [ErrRebuild] when it is found on opening,
+//	    and is never answered from.
+//	P7  An effect, task or run that the caller may not see answers exactly like one
+//	    that does not exist.
+//	P8  Who waits for an effect is woken by an entry that names it, and by no other.
+//
+// # Key space
+//
+// The first byte of a key is its table. A name inside a key stands behind its
+// length (uvarint), so that no two names collide. Effect ids are ULIDs: within a
+// prefix the order of ids is the order of creation.
+//
+//	V                                     → format version
+//	h l t r c e (aggregate.Kind), id      → the record of the state, as it encodes it; h holds the position
+//	C tenant, effect                      by creation    ┐
+//	S tenant, state, effect               by state       │ live effects only;
+//	O tenant, operation, effect           by operation   │ no value
+//	T tenant, task, effect                by task        ┘
+//	P effect, sequence, index             every position whose event names the effect; big-endian; no value
+//	N tenant, run_id, causal_id           → effect
+//	B effect                              → tenant, run_id, causal_id: N backwards
+//	I intent_sha256                       → effect
+//	K idempotency_key                     → effect
+//
+// P, N, B, I and K follow from events alone and stay for as long as the log, also
+// when the effect has left the live state.
+package projector

@@ -1,0 +1,161 @@
+package projector
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/effectd/effectd/aggregate"
+	"github.com/effectd/effectd/events"
+)
+
+var (
+	// ErrRebuild: what is stored cannot be used: another format, or damaged. Call
+	// [Reset], open again and catch up from the log.
+	ErrRebuild = errors.New("the projection must be rebuilt")
+	// ErrInUse: another process, or projection, has the directory open.
+	ErrInUse = errors.New("the projection is in use")
+	// ErrClosed: the projection was closed.
+	ErrClosed = errors.New("the projection is closed")
+)
+
+// Options of a projection. Zero values mean the defaults.
+type Options struct {
+	FS vfs.FS // default: the operating system's
+	// Now is ledger time, which views are shown at. Default: the time of the last
+	// entry applied.
+	Now    func() events.Instant
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Projection is the live state with its indexes, on disk and in memory. Apply is
+// called by one goroutine at a time; everything else is safe for concurrent use.
+type Projection struct {
+	opts  Options
+	fault *fault
+	done  chan struct{} // closed by Close
+
+	applying  sync.Mutex
+	base      *aggregate.State // private: what the next entry is folded on
+	unflushed int              // events in the store that a crash would take
+	state     atomic.Pointer[aggregate.State]
+	waiting   waiting
+
+	reading sync.RWMutex // held while the store is used
+	db      *pebble.DB   // nil when it is closed
+	closed  bool
+}
+
+// Open loads the projection in dir, an empty one if there is none. The error is
+// [ErrRebuild], [ErrInUse], or what the file system says.
+func Open(dir string, opts Options) (*Projection, error) {
+	opts = opts.withDefaults()
+	f := newFault(opts.Logger)
+	db, err := openStore(dir, opts.FS, f)
+	if err != nil {
+		return nil, fmt.Errorf("open projection: %w", err)
+	}
+	state, err := load(db)
+	if err != nil {
+		return nil, fmt.Errorf("open projection: %w", errors.Join(err, db.Close()))
+	}
+	p := &Projection{opts: opts, db: db, fault: f, base: state, done: make(chan struct{})}
+	p.state.Store(state.Branch())
+	return p, nil
+}
+
+// State is the state at the position of the projection. Read only; it does not
+// change any more.
+func (p *Projection) State() *aggregate.State { return p.state.Load() }
+
+// Fault is what made the store fail while it was in use; nil if nothing. From
+// then on the projection goes on in memory: lists and reads of the state are
+// served, what only the rows know is not. Opened again, it resumes where the
+// store stands.
+func (p *Projection) Fault() error { return p.fault.get() }
+
+// now is the ledger time at which a state is shown.
+func (p *Projection) now(s *aggregate.State) events.Instant {
+	if p.opts.Now == nil {
+		return s.Head().Time
+	}
+	return p.opts.Now()
+}
+
+// read runs f on the store, unless that failed before (P6).
+func (p *Projection) read(f func(*pebble.DB) error) error {
+	p.reading.RLock()
+	defer p.reading.RUnlock()
+	if p.closed {
+		return ErrClosed
+	}
+	if err := p.fault.get(); err != nil {
+		return err
+	}
+	err := f(p.db)
+	if pebble.IsCorruptionError(err) {
+		p.fault.set(err)
+	}
+	return err
+}
+
+// flush makes durable what was applied.
+func (p *Projection) flush() error {
+	return p.read(func(db *pebble.DB) error {
+		flushed, err := db.AsyncFlush()
+		if err != nil {
+			return err
+		}
+		select {
+		case <-flushed:
+			return nil
+		case <-p.fault.raised:
+			return p.fault.get()
+		}
+	})
+}
+
+// Close makes durable what was applied, ends every wait, and closes the store. It
+// may be called again.
+func (p *Projection) Close() error {
+	p.applying.Lock()
+	defer p.applying.Unlock()
+	err := p.flush()
+	if errors.Is(err, ErrClosed) {
+		return nil
+	}
+	p.reading.Lock()
+	p.closed = true
+	close(p.done)
+	p.reading.Unlock()
+	if err := errors.Join(err, p.abandon()); err != nil {
+		return fmt.Errorf("close projection: %w", err)
+	}
+	return nil
+}
+
+// abandon closes the store.
+func (p *Projection) abandon() error {
+	p.reading.Lock()
+	defer p.reading.Unlock()
+	if p.db == nil {
+		return nil
+	}
+	err := p.db.Close()
+	p.db = nil
+	return err
+}

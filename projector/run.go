@@ -1,0 +1,20 @@
+package projector
+
+import (
+	"context"
+
+	"github.com/effectd/effectd/aggregate"
+	"github.com/effectd/effectd/events"
+	"github.com/effectd/effectd/events/wire"
+)
+
+// run answers run.get, to the producer whose run it is.
+func (q *Queries) run(_ context.Context, c aggregate.Caller, r wire.RunRequest) (any, *wire.Error) {
+	state := q.projection.State()
+	user, known := state.User(c.Actor())
+	run := state.Run(c.Tenant, r.RunID)
+	if !known || user.Role != events.RoleProducer || run == nil || run.Principal != c.Principal {
+		return nil, wire.FieldError(wire.UnknownRun, "run_id", "no such run")
+	}
+	return state.RunView(run), nil
+}

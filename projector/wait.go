@@ -1,0 +1,140 @@
+package projector
+
+import (
+	"context"
+	"sync"
+
+	"github.com/effectd/effectd/aggregate"
+	"github.com/effectd/effectd/events"
+	"github.com/effectd/effectd/events/wire"
+)
+
+// waiting knows who waits for what. Each waiter has a channel of its own that
+// holds at most one wake.
+type waiting struct {
+	mu        sync.Mutex
+	effects   map[events.EffectID]map[chan struct{}]struct{}
+	positions map[chan struct{}]uint64 // the entry waited for
+}
+
+func (w *waiting) forEffect(id events.EffectID) (woken <-chan struct{}, leave func()) {
+	ch := make(chan struct{}, 1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.effects == nil {
+		w.effects = map[events.EffectID]map[chan struct{}]struct{}{}
+	}
+	if w.effects[id] == nil {
+		w.effects[id] = map[chan struct{}]struct{}{}
+	}
+	w.effects[id][ch] = struct{}{}
+	return ch, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if delete(w.effects[id], ch); len(w.effects[id]) == 0 {
+			delete(w.effects, id)
+		}
+	}
+}
+
+func (w *waiting) forEntry(seq uint64) (woken <-chan struct{}, leave func()) {
+	ch := make(chan struct{}, 1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.positions == nil {
+		w.positions = map[chan struct{}]uint64{}
+	}
+	w.positions[ch] = seq
+	return ch, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.positions, ch)
+	}
+}
+
+// wake tells those who wait for an effect that changed, or for an entry up to seq
+// (P8). The new state is shown already.
+func (w *waiting) wake(seq uint64, touched []aggregate.Key) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for ch, want := range w.positions {
+		if want <= seq {
+			signal(ch)
+		}
+	}
+	if len(w.effects) == 0 {
+		return
+	}
+	for _, k := range touched {
+		if k.Kind == aggregate.KindEffect {
+			for ch := range w.effects[events.EffectID(k.ID)] {
+				signal(ch)
+			}
+		}
+	}
+}
+
+func signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default: // it has one that it has not taken yet
+	}
+}
+
+// Await waits until the shown state of an effect, which need not exist yet,
+// satisfies done. When ctx ends before, it returns the effect as it then stands,
+// nil if there is none, with ctx's error.
+func (p *Projection) Await(ctx context.Context, id events.EffectID, done func(wire.State) bool) (*wire.Effect, error) {
+	woken, leave := p.waiting.forEffect(id)
+	defer leave()
+	for {
+		v, err := p.view(id)
+		if err != nil || v != nil && done(v.State) {
+			return v, err
+		}
+		select {
+		case <-woken:
+		case <-p.done:
+			return v, ErrClosed
+		case <-ctx.Done():
+			v, err := p.view(id)
+			if err == nil && (v == nil || !done(v.State)) {
+				err = ctx.Err()
+			}
+			return v, err
+		}
+	}
+}
+
+// view shows an effect at ledger time; nil if there is none.
+func (p *Projection) view(id events.EffectID) (*wire.Effect, error) {
+	state := p.State()
+	if e := state.Effect(id); e != nil {
+		return state.View(e, p.now(state)), nil
+	}
+	c, err := p.collected(state, id)
+	if err != nil || c == nil {
+		return nil, err
+	}
+	return state.CollectedView(c), nil
+}
+
+// AwaitPosition waits until the entry of a position is applied.
+func (p *Projection) AwaitPosition(ctx context.Context, at events.Position) error {
+	if p.State().Seq() >= at.Seq {
+		return nil
+	}
+	woken, leave := p.waiting.forEntry(at.Seq)
+	defer leave()
+	if p.State().Seq() >= at.Seq {
+		return nil
+	}
+	select {
+	case <-woken:
+		return nil
+	case <-p.done:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
