@@ -134,6 +134,9 @@ func (c Revoke) decide(t *turn) *wire.Error {
 
 // takeBack ends an effect before its claim; after it nothing is undone.
 func (t *turn) takeBack(e *Effect, actor events.Actor, reason events.Reason, why string) *wire.Error {
+	if refusal := checkReason(why); refusal != nil {
+		return refusal
+	}
 	e = t.lapse(e)
 	switch {
 	case e.State == wire.StateRefused && e.Refused.Reason == reason,

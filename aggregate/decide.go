@@ -159,6 +159,16 @@ func (t *turn) inTenant(c Caller, id events.EffectID) (*Effect, *wire.Error) {
 	return e, nil
 }
 
+// MaxReason bounds the reason that a principal gives, in bytes.
+const MaxReason = 1024
+
+func checkReason(reason string) *wire.Error {
+	if len(reason) > MaxReason {
+		return wire.FieldError(wire.InvalidRequest, "reason", "it is longer than 1024 bytes")
+	}
+	return nil
+}
+
 func unknownEffect() *wire.Error {
 	return wire.FieldError(wire.UnknownEffect, "effect_id", "no such effect")
 }

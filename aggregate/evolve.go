@@ -141,6 +141,8 @@ func (s *State) changeEffect(ev *events.Event, pos events.Position, entryTime ev
 	case events.Contradicted:
 		e.Contradicted = append(slices.Clone(e.Contradicted), d)
 		s.spend(e.Tenant, e.TaskID(), d.Cost, d.Cost)
+	default: // not about one effect: folded by evolve
+		return
 	}
 	s.replace(old, &e, size)
 }

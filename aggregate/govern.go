@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/effectd/effectd/aggregate/policy"
 	"github.com/effectd/effectd/events"
 	"github.com/effectd/effectd/events/wire"
 )
@@ -64,6 +65,9 @@ func (c ChangePolicy) decide(t *turn) *wire.Error {
 		t.d.Repeat = true
 		return nil
 	}
+	if _, err := policy.Parse([]byte(c.Text), nil); err != nil {
+		return wire.FieldError(wire.InvalidRequest, "policy", err.Error())
+	}
 	t.emit(system, events.PolicyChanged{Revision: t.s.law.revision + 1, PolicySHA256: digest, Policy: c.Text})
 	return nil
 }
@@ -78,6 +82,25 @@ func (c ChangeAccess) decide(t *turn) *wire.Error {
 		t.d.Repeat = true
 		return nil
 	}
+	if refusal := checkUsers(users); refusal != nil {
+		return refusal
+	}
 	t.emit(system, events.AccessChanged{Revision: t.s.law.access.Revision + 1, Users: users})
+	return nil
+}
+
+// checkUsers refuses a sorted table that could not say who is who.
+func checkUsers(users []events.User) *wire.Error {
+	roles := []events.Role{events.RoleProducer, events.RoleApprover, events.RoleOperator, events.RoleAuditor, events.RoleExecutor}
+	for i, u := range users {
+		switch {
+		case !events.ValidToken(string(u.Tenant)), !events.ValidToken(string(u.Principal)), u.Principal == events.SystemPrincipal:
+			return wire.FieldError(wire.InvalidRequest, "users", "tenant and principal are tokens, and not the reserved ones")
+		case !slices.Contains(roles, u.Role):
+			return wire.FieldError(wire.InvalidRequest, "users", "role "+string(u.Role)+" is not known")
+		case i > 0 && u.Tenant == users[i-1].Tenant && u.Principal == users[i-1].Principal:
+			return wire.FieldError(wire.InvalidRequest, "users", "principal "+string(u.Principal)+" is there twice")
+		}
+	}
 	return nil
 }

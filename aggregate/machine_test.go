@@ -16,13 +16,15 @@ import (
 // every decision against A1 to A8.
 func TestLawHoldsUnderRandomCommands(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := rehearsal.Walker{World: rehearsal.New(), Calm: rapid.Bool().Draw(t, "calm")}
+		w := rehearsal.Walker{World: rehearsal.New()}
 		w.Pick = picks(t)
-		once := newOnce()
-		for range 20 + w.Pick(200) {
+		w.Calm = w.Pick(4) > 0
+		once, stored := newOnce(), map[aggregate.Key]string{}
+		store(w.State, keysOf(w.State), stored)
+		for range 20 + w.Pick(250) {
 			before, known := w.State, len(w.Entries)
 			digest := before.Digest()
-			decisions := w.Step()
+			commands, decisions := w.Step()
 			if before.Digest() != digest {
 				t.Fatal("a branch changed its origin")
 			}
@@ -31,10 +33,19 @@ func TestLawHoldsUnderRandomCommands(t *testing.T) {
 			}
 			for _, e := range w.Entries[known:] {
 				once.entry(t, &e)
+				store(w.State, w.Touched, stored)
 			}
-			for _, d := range decisions {
+			for i, d := range decisions {
 				wellFormed(t, w.State, d)
+				if most := aggregate.MostEvents(commands[i]); len(d.Events) > most {
+					t.Fatalf("%T led to %d events, most is %d", commands[i], len(d.Events), most)
+				}
 			}
+		}
+		all := map[aggregate.Key]string{}
+		store(w.State, keysOf(w.State), all)
+		if !reflect.DeepEqual(all, stored) {
+			t.Fatal("the touched records are not the changed ones")
 		}
 		sameFold(t, w.World, rapid.IntRange(0, len(w.Entries)).Draw(t, "cut"))
 		sameRecords(t, w.State)
@@ -59,6 +70,23 @@ func TestDecisionsAreEqual(t *testing.T) {
 			t.Fatal("equal decisions left different states")
 		}
 	})
+}
+
+func keysOf(s *aggregate.State) (keys []aggregate.Key) {
+	s.EachRecord(func(k aggregate.Key, _ []byte) { keys = append(keys, k) })
+	return keys
+}
+
+// store keeps records as a projection does: those of keys, or none if the state
+// does not hold them any more.
+func store(s *aggregate.State, keys []aggregate.Key, into map[aggregate.Key]string) {
+	for _, k := range keys {
+		if b, ok := s.Record(k); ok {
+			into[k] = string(b)
+		} else {
+			delete(into, k)
+		}
+	}
 }
 
 // picks spreads rapid's draws, which favour small numbers, evenly: a walk that

@@ -75,10 +75,8 @@ func (c OpenTask) underParent(t *turn, user events.User, opened *events.TaskOpen
 	if len(chain) >= MaxTaskDepth {
 		return wire.FieldError(wire.InvalidRequest, "parent", "the task tree is at its greatest depth")
 	}
-	if reason := t.s.taskEnded(chain, t.in.At); reason != "" {
-		err := RefusalError(reason)
-		err.Field = "parent"
-		return err
+	if refusal := t.alive(chain, "parent"); refusal != nil {
+		return refusal
 	}
 	parent := chain[0]
 	for _, u := range sortedUnits(opened.Budgets) {
@@ -138,6 +136,9 @@ func (c CloseTask) decide(t *turn) *wire.Error {
 	if task.Closed != nil {
 		t.d.Repeat = true
 		return nil
+	}
+	if refusal := checkReason(c.Reason); refusal != nil {
+		return refusal
 	}
 	t.emit(subject{tenant: c.Tenant, actor: c.Actor(), task: task.ID}, events.TaskClosed{Reason: c.Reason})
 	return nil

@@ -78,15 +78,18 @@ func (t *turn) heldTask(c Caller, id events.TaskID) ([]*Task, *wire.Error) {
 	if len(chain) == 0 || !chain[0].Holds(c.Actor()) {
 		return nil, unknownTask()
 	}
-	if reason := t.s.taskEnded(chain, t.in.At); reason != "" {
-		err := RefusalError(reason)
-		err.Field = "task_id"
-		if reason == events.ReasonExpired {
-			err.Message = "the task, or an ancestor of it, is expired"
-		}
-		return nil, err
+	return chain, t.alive(chain, "task_id")
+}
+
+// alive refuses a task that gives no authority any more.
+func (t *turn) alive(chain []*Task, field string) *wire.Error {
+	switch t.s.taskEnded(chain, t.in.At) {
+	case events.ReasonTaskClosed:
+		return wire.FieldError(wire.TaskClosed, field, "the task, or an ancestor of it, is closed")
+	case events.ReasonExpired:
+		return wire.FieldError(wire.Expired, field, "the task, or an ancestor of it, is expired")
 	}
-	return chain, nil
+	return nil
 }
 
 // taskEnded says why a task gives no authority any more; empty if it does.

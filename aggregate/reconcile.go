@@ -252,6 +252,9 @@ func (c Acknowledge) decide(t *turn) *wire.Error {
 	case e.State != wire.StateUnknown:
 		return wire.Errorf(wire.IllegalTransition, "only an unknown effect is acknowledged")
 	}
+	if refusal := checkReason(c.Reason); refusal != nil {
+		return refusal
+	}
 	t.about(e, c.Actor(), events.Acknowledged{By: c.Actor(), Reason: c.Reason})
 	return nil
 }

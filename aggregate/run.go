@@ -20,6 +20,9 @@ func (c CancelRun) decide(t *turn) *wire.Error {
 	case run.Outcome != "":
 		return wire.FieldError(wire.RunFinished, "run_id", "the run has its outcome")
 	}
+	if refusal := checkReason(c.Reason); refusal != nil {
+		return refusal
+	}
 	t.emit(subject{tenant: c.Tenant, actor: c.Actor(), run: c.RunID}, events.RunCancelled{Principal: c.Principal, Reason: c.Reason})
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/effectd/effectd/aggregate/ledger"
 	"github.com/effectd/effectd/aggregate/operation"
 	"github.com/effectd/effectd/events"
-	"github.com/effectd/effectd/events/wire"
 )
 
 // next says whether an effect is done with, for this process.
@@ -26,11 +25,11 @@ const (
 func (d *Dispatcher) dispatch(ctx context.Context, id events.EffectID) next {
 	state := d.ledger.State()
 	e := state.Effect(id)
-	if e == nil || e.Admission == nil || e.State.Terminal() || e.State == wire.StateUnknown {
+	if e == nil || e.Admission == nil || e.State.Terminal() {
 		return over
 	}
 	if e.Claim != nil {
-		return d.ownOpenClaim(ctx, e)
+		return d.ownOpenClaim(e)
 	}
 	if err := verify(state, e); err != nil {
 		d.ledger.Distrust(err.Error())
@@ -88,7 +87,7 @@ func (d *Dispatcher) abandon(ctx context.Context, e *aggregate.Effect, why error
 
 // claimAndFire asks for the one right to send, and sends if it is won.
 func (d *Dispatcher) claimAndFire(ctx context.Context, e *aggregate.Effect, shot Shot, c *operation.Contract) next {
-	nonce, err := d.nonce()
+	nonce, err := d.nonceFor(e.ID)
 	if err != nil {
 		d.cfg.Logger.Error("no nonce: nothing is claimed", "error", err)
 		return again
@@ -102,8 +101,9 @@ func (d *Dispatcher) claimAndFire(ctx context.Context, e *aggregate.Effect, shot
 		return again
 	}
 	if !won.Claimed {
-		return over
+		return d.ownOpenClaim(won.State.Effect(e.ID))
 	}
+	d.nonces.Delete(e.ID)
 	head := won.State.Head()
 	if err := d.anchor.Mark(ctx, head.Seq, head.SHA256); err != nil {
 		d.ledger.Distrust("the anchor cannot be written: " + err.Error())
@@ -164,7 +164,10 @@ func (d *Dispatcher) fire(ctx context.Context, shot Shot, deadline time.Time, c 
 
 // ownOpenClaim resolves a claim whose append was not answered. If it is in the
 // log under our nonce, it was never fired: that is proven.
-func (d *Dispatcher) ownOpenClaim(_ context.Context, e *aggregate.Effect) next {
+func (d *Dispatcher) ownOpenClaim(e *aggregate.Effect) next {
+	if e == nil || e.Claim == nil {
+		return over
+	}
 	nonce, ok := d.nonces.LoadAndDelete(e.ID)
 	if !ok || aggregate.DigestNonce(nonce.(string)) != e.Claim.NonceSHA256 {
 		return over

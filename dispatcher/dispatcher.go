@@ -200,8 +200,13 @@ func (d *Dispatcher) pause(ctx context.Context, t time.Duration) error {
 	}
 }
 
-// nonce is the secret of a claim: 256 random bits in hexadecimal.
-func (d *Dispatcher) nonce() (string, error) {
+// nonceFor is the secret of a claim: 256 random bits in hexadecimal. While the
+// fate of a claim of ours is open, it is that one's: whichever of both is in the
+// log can be proved to be ours.
+func (d *Dispatcher) nonceFor(id events.EffectID) (string, error) {
+	if open, ok := d.nonces.Load(id); ok {
+		return open.(string), nil
+	}
 	b := make([]byte, 32)
 	if _, err := io.ReadFull(d.cfg.Entropy, b); err != nil {
 		return "", fmt.Errorf("dispatcher: entropy: %w", err)

@@ -54,8 +54,9 @@ type Node struct {
 
 	reloading sync.Mutex
 	taken     atomic.Bool        // this life is in the log
-	stopping  context.CancelFunc // the intake, the dispatcher and what follows the log
-	group     *errgroup.Group
+	stopping  context.CancelFunc // the dispatcher and what follows the log
+	endWaits  context.CancelFunc // requests that wait for an effect
+	group     errgroup.Group
 	done      chan struct{}
 	err       error // why the node ended by itself; valid after done
 }
@@ -65,8 +66,7 @@ type Node struct {
 func Start(ctx context.Context, opts Options) (*Node, error) {
 	n := &Node{opts: opts.withDefaults(), done: make(chan struct{}), incarnation: events.Incarnation(newID())}
 	if err := n.start(ctx); err != nil {
-		n.release(ctx)
-		return nil, err
+		return nil, errors.Join(err, n.release(ctx))
 	}
 	return n, nil
 }
@@ -74,17 +74,8 @@ func Start(ctx context.Context, opts Options) (*Node, error) {
 func newID() string { return ulid.MustNew(ulid.Now(), rand.Reader).String() }
 
 func (n *Node) start(ctx context.Context) error {
-	var err error
-	if n.home, err = home.Open(n.opts.Data, n.opts.Config); err != nil {
-		return err
-	}
-	if n.config, err = n.home.LoadConfig(); err != nil {
-		return err
-	}
-	if n.lock, err = home.Acquire(n.home.Dir()); err != nil {
-		return err
-	}
-	if n.link, err = connect(ctx, n.opts, n.home, n.config); err != nil {
+	err := n.enter(ctx)
+	if err != nil {
 		return err
 	}
 	if n.spool, err = spool.Open(vfs.Default, n.home.SpoolDir(), int64(n.config.SpoolBytes)); err != nil {
@@ -124,11 +115,14 @@ func (n *Node) open(ctx context.Context) (distrust, fatal error) {
 		distrust = n.checkHistory(ctx, mark)
 	}
 	if n.log == nil {
-		return distrust, nil
+		return known(distrust, mark), nil
 	}
 	// What is intact is folded in any case: reads go on.
 	if err := n.projection.CatchUp(ctx, n.log, func(done, total uint64) { n.opts.Progress("projection", done, total) }); distrust == nil {
 		distrust = err
+	}
+	if distrust != nil && !errors.Is(distrust, eventlog.ErrUntrusted) {
+		return nil, distrust // it could not be looked at: that proves nothing
 	}
 	return distrust, nil
 }
@@ -160,28 +154,9 @@ func (n *Node) now() events.Instant {
 // run starts everything that lives until Stop.
 func (n *Node) run(ctx context.Context) error {
 	ctx, n.stopping = context.WithCancel(context.WithoutCancel(ctx))
-	n.group = new(errgroup.Group)
 	writing, stopWriting := context.WithCancel(context.WithoutCancel(ctx))
-	writer := make(chan struct{})
+	writer, dispatching := make(chan struct{}), make(chan struct{})
 	go func() { defer close(writer); _ = n.ledger.Run(writing) }()
-	n.group.Go(func() error { <-ctx.Done(); return nil })
-
-	trusted := n.ledger.Distrusted() == ""
-	if trusted {
-		if err := n.takeOver(ctx); err != nil {
-			stopWriting()
-			<-writer
-			return err
-		}
-		n.follow(ctx)
-	}
-	dispatching := make(chan struct{})
-	if err := n.serve(ctx, trusted, dispatching); err != nil {
-		n.stopping()
-		stopWriting()
-		<-writer
-		return err
-	}
 	go func() {
 		<-ctx.Done()
 		<-dispatching // M6
@@ -190,7 +165,33 @@ func (n *Node) run(ctx context.Context) error {
 		n.err = n.group.Wait()
 		close(n.done)
 	}()
-	return n.announce()
+	err := n.begin(ctx)
+	if err == nil && n.ledger.Distrusted() == "" {
+		go func() { defer close(dispatching); n.dispatch(ctx) }()
+	} else {
+		close(dispatching)
+	}
+	if err == nil {
+		err = n.announce()
+	}
+	if err != nil {
+		n.stopping()
+		<-n.done
+	}
+	return err
+}
+
+// begin takes the ledger over, if it can be trusted, and serves.
+func (n *Node) begin(ctx context.Context) error {
+	if n.ledger.Distrusted() == "" {
+		if err := n.takeOver(ctx); err != nil {
+			return err
+		}
+	}
+	if n.ledger.Distrusted() == "" {
+		n.follow(ctx)
+	}
+	return n.serve(ctx)
 }
 
 // follow keeps projection, anchor and trust up with the log.
@@ -203,10 +204,11 @@ func (n *Node) follow(ctx context.Context) {
 		return nil
 	})
 	n.group.Go(func() error { return n.keepAnchor(ctx) })
+	n.group.Go(func() error { return n.watch(ctx) })
 }
 
-// serve answers requests, and dispatches if the log is trusted.
-func (n *Node) serve(ctx context.Context, trusted bool, dispatching chan<- struct{}) error {
+// serve answers requests.
+func (n *Node) serve(ctx context.Context) error {
 	self := events.Dispatcher{Node: n.home.Node(n.config), Incarnation: n.incarnation}
 	adapter := dispatcher.HTTP{Now: time.Now}
 	adapters := map[string]dispatcher.Adapter{operation.KindHTTP: adapter, operation.KindFile: dispatcher.File{Now: time.Now}}
@@ -217,23 +219,66 @@ func (n *Node) serve(ctx context.Context, trusted bool, dispatching chan<- struc
 		ShutdownBudget: n.shutdownBudget(), Logger: n.opts.Logger}, n.ledger, marker{n}, n.spool)
 	reconcile := reconciler.New(reconciler.Config{Now: time.Now, Secret: secret, Asker: adapter}, n.ledger)
 	commands := ledger.NewEndpoints(n.ledger, n.projection, reconcile, self)
-	queries := projector.NewQueries(n.projection, n.log, n)
+	queries := projector.NewQueries(n.projection, n.reader(), n)
 
+	ctx, n.endWaits = context.WithCancel(ctx)
 	var err error
 	if n.service, err = endpoint.New(ctx, n.link.answer, Version, n.opts.Logger); err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
-	for _, verbs := range []map[wire.Verb]endpoint.Serve{commands.Serve(), queries.Serve()} {
-		for verb, serve := range verbs {
-			if err := n.service.Add(verb, serve); err != nil {
-				return err
-			}
+	served := map[wire.Verb]endpoint.Serve{}
+	for verb, serve := range commands.Serve() {
+		served[verb] = n.afterTakeOver(verb, serve)
+	}
+	maps.Copy(served, queries.Serve())
+	for _, verb := range wire.Verbs() {
+		serve, ok := served[verb]
+		if !ok {
+			serve = unsupported
+		}
+		if err := n.service.Add(verb, serve); err != nil {
+			return err
 		}
 	}
-	if !trusted {
-		close(dispatching)
-		return nil
+	// Only what the server has taken in is served: who is told "ready" is answered.
+	return n.link.answer.FlushTimeout(10 * time.Second)
+}
+
+// afterTakeOver refuses commands until this life of the node is in the log: what
+// it decides must come after that. To confirm the clock is what may lead there.
+func (n *Node) afterTakeOver(verb wire.Verb, serve endpoint.Serve) endpoint.Serve {
+	if verb == wire.LedgerConfirm {
+		return serve
 	}
-	go func() { defer close(dispatching); n.dispatch(ctx) }()
-	return nil
+	return func(ctx context.Context, r endpoint.Request) (any, *wire.Error) {
+		if !n.taken.Load() && n.ledger.Distrusted() == "" {
+			return nil, wire.Errorf(wire.ClockUntrusted, "the node has not taken the ledger over yet: its clock is not trusted; wait or confirm it")
+		}
+		return serve(ctx, r)
+	}
+}
+
+// logReader is the log as histories need it.
+type logReader interface {
+	Read(ctx context.Context, from uint64, most int) ([]events.Stored, error)
+}
+
+// noLog is read where there is no stream to read.
+type noLog struct{}
+
+func (noLog) Read(context.Context, uint64, int) ([]events.Stored, error) {
+	return nil, eventlog.ErrUnavailable
+}
+
+func (n *Node) reader() logReader {
+	if n.log == nil {
+		return noLog{}
+	}
+	return n.log
+}
+
+// unsupported answers for the verbs of the contract that this version does not
+// serve.
+func unsupported(context.Context, endpoint.Request) (any, *wire.Error) {
+	return nil, wire.Errorf(wire.Unsupported, "this version of effectd does not serve this verb")
 }

@@ -11,7 +11,7 @@ import (
 func (n *Node) Standing() projector.Standing {
 	reason := n.ledger.Distrusted()
 	_, clock := n.ledger.Now()
-	s := projector.Standing{Trusted: reason == "", Reason: reason, ClockTrusted: clock, Dispatching: n.dispatcher.Active(),
+	s := projector.Standing{Trusted: reason == "", Reason: reason, ClockTrusted: clock, Dispatching: reason == "" && n.dispatcher.Active(),
 		Node: n.home.Node(n.config), Program: Program}
 	if n.log == nil {
 		return s

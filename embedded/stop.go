@@ -20,7 +20,10 @@ func (n *Node) Err() error { return n.err }
 // Stop ends the node: the intake, then what is being dispatched, then the writer
 // (M6). It returns when everything is on disk, or when ctx ends.
 func (n *Node) Stop(ctx context.Context) error {
-	err := n.service.Stop()
+	stopped := make(chan error, 1)
+	go func() { stopped <- n.service.Stop() }()
+	n.endWaits()
+	err := <-stopped
 	n.stopping()
 	select {
 	case <-n.done:

@@ -15,6 +15,7 @@ import (
 	"github.com/effectd/effectd/aggregate/policy"
 	"github.com/effectd/effectd/embedded/natsserver"
 	"github.com/effectd/effectd/events"
+	"github.com/effectd/effectd/events/eventlog"
 	"github.com/effectd/effectd/events/wire"
 )
 
@@ -22,9 +23,13 @@ import (
 // as new versions of the law. While the clock is not trusted it leaves that to a
 // later call: reads are served, nothing is written.
 func (n *Node) takeOver(ctx context.Context) error {
-	if err := n.ledger.CatchUp(ctx); err != nil {
+	err := n.ledger.CatchUp(ctx)
+	if errors.Is(err, eventlog.ErrUntrusted) {
 		n.ledger.Distrust(err.Error())
 		return nil
+	}
+	if err != nil {
+		return err
 	}
 	status, err := n.log.Status(ctx)
 	if err != nil {
@@ -52,6 +57,9 @@ func (n *Node) takenOver(ctx context.Context) bool {
 		case <-ctx.Done():
 			return false
 		case <-tick.C:
+		}
+		if n.ledger.Distrusted() != "" {
+			return false
 		}
 		if _, trusted := n.ledger.Now(); !trusted {
 			continue

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -45,6 +46,14 @@ func (n *Node) openAnchor() (anchor.Mark, error) {
 }
 
 func distrust(seq uint64, reason string) error { return &eventlog.Distrust{Reason: reason, Seq: seq} }
+
+// known adds to the loss of a whole stream what is known to have been in it.
+func known(err error, mark anchor.Mark) error {
+	if mark.Seq == 0 {
+		return err
+	}
+	return distrust(0, fmt.Sprintf("%s; the anchor has seen entry %d", strings.TrimPrefix(err.Error(), eventlog.ErrUntrusted.Error()+": "), mark.Seq))
+}
 
 // checkHistory compares the log with what anchor and projection know of it.
 func (n *Node) checkHistory(ctx context.Context, mark anchor.Mark) error {

@@ -63,24 +63,25 @@ func fold(s *aggregate.State, entries []events.Stored) ([]events.Stored, error) 
 // synced: after a crash the store is at an earlier position, and the log is read
 // again from there.
 func (p *Projection) store(state *aggregate.State, touched []aggregate.Key, entries []events.Stored) error {
+	for i := range entries {
+		p.unflushed += len(entries[i].Events)
+	}
+	flush := p.unflushed >= flushEvents
+	if flush {
+		p.unflushed = 0
+	}
 	return p.read(func(db *pebble.DB) error {
 		b := db.NewBatch()
-		defer func() { _ = b.Close() }()
 		if err := p.write(b, state, touched, entries); err != nil {
-			return err
+			return errors.Join(err, b.Close())
 		}
-		if err := b.Commit(pebble.NoSync); err != nil {
-			return err
-		}
-		for i := range entries {
-			p.unflushed += len(entries[i].Events)
-		}
-		if p.unflushed < flushEvents {
-			return nil
-		}
-		p.unflushed = 0
-		_, err := db.AsyncFlush()
-		return err
+		return p.fault.guard(func() error {
+			err := b.Commit(pebble.NoSync)
+			if err == nil && flush {
+				_, err = db.AsyncFlush()
+			}
+			return errors.Join(err, b.Close())
+		})
 	})
 }
 

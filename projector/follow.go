@@ -70,31 +70,10 @@ func (p *Projection) meets(ctx context.Context, l reader) error {
 // *[eventlog.Distrust] when the log is not to be trusted; what was applied can be
 // read all the same.
 func (p *Projection) Run(ctx context.Context, l log) error {
-	stopped := make(chan struct{})
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		p.watch(stopped)
-	}()
-	defer func() {
-		close(stopped)
-		<-watched
-	}()
 	head := p.State().Head()
 	err := l.Tail(ctx, head.Seq+1, head.SHA256, func(e events.Stored) error { return p.Apply(ctx, e) })
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil
 	}
 	return fmt.Errorf("projector: %w", err)
-}
-
-// watch closes a store that fails: left open, it would try again without end.
-func (p *Projection) watch(stopped <-chan struct{}) {
-	select {
-	case <-p.fault.raised:
-		if err := p.abandon(); err != nil {
-			p.opts.Logger.Warn("projection store not closed cleanly", "error", err)
-		}
-	case <-stopped:
-	}
 }

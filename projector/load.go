@@ -73,11 +73,16 @@ func isEmpty(db *pebble.DB) (bool, error) {
 // rows that changed; this finds rows that are not there.
 func check(db *pebble.DB, s *aggregate.State) error {
 	var size, rows int64
+	whole := true
 	s.EachEffect(func(e *aggregate.Effect) bool {
 		size += e.Size
-		return true
+		whole = s.Task(e.Tenant, e.TaskID()) != nil && s.Run(e.Tenant, e.Prepared.Context.RunID) != nil
+		return whole
 	})
-	if size != s.Head().LiveBytes {
+	switch {
+	case !whole:
+		return errors.New("task or run records are missing")
+	case size != s.Head().LiveBytes:
 		return errors.New("effect records are missing")
 	}
 	if faults := s.Check(); len(faults) > 0 {

@@ -56,7 +56,7 @@ type Projection struct {
 	waiting   waiting
 
 	reading sync.RWMutex // held while the store is used
-	db      *pebble.DB   // nil when it is closed
+	db      *pebble.DB
 	closed  bool
 }
 
@@ -85,7 +85,8 @@ func (p *Projection) State() *aggregate.State { return p.state.Load() }
 // Fault is what made the store fail while it was in use; nil if nothing. From
 // then on the projection goes on in memory: lists and reads of the state are
 // served, what only the rows know is not. Opened again, it resumes where the
-// store stands.
+// store stands; but a store that could not be written stays in use until the
+// process ends.
 func (p *Projection) Fault() error { return p.fault.get() }
 
 // now is the ledger time at which a state is shown.
@@ -115,18 +116,7 @@ func (p *Projection) read(f func(*pebble.DB) error) error {
 
 // flush makes durable what was applied.
 func (p *Projection) flush() error {
-	return p.read(func(db *pebble.DB) error {
-		flushed, err := db.AsyncFlush()
-		if err != nil {
-			return err
-		}
-		select {
-		case <-flushed:
-			return nil
-		case <-p.fault.raised:
-			return p.fault.get()
-		}
-	})
+	return p.read(func(db *pebble.DB) error { return p.fault.guard(db.Flush) })
 }
 
 // Close makes durable what was applied, ends every wait, and closes the store. It
@@ -139,23 +129,16 @@ func (p *Projection) Close() error {
 		return nil
 	}
 	p.reading.Lock()
+	defer p.reading.Unlock()
 	p.closed = true
 	close(p.done)
-	p.reading.Unlock()
-	if err := errors.Join(err, p.abandon()); err != nil {
+	select {
+	case <-p.fault.dead:
+	default:
+		err = errors.Join(err, p.fault.guard(p.db.Close))
+	}
+	if err != nil {
 		return fmt.Errorf("close projection: %w", err)
 	}
 	return nil
-}
-
-// abandon closes the store.
-func (p *Projection) abandon() error {
-	p.reading.Lock()
-	defer p.reading.Unlock()
-	if p.db == nil {
-		return nil
-	}
-	err := p.db.Close()
-	p.db = nil
-	return err
 }

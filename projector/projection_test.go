@@ -12,8 +12,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
 func open(tb fataler, dir string, files vfs.FS) *Projection {
 	p, err := Open(dir, Options{FS: files})
 	if err != nil {
@@ -28,8 +26,11 @@ type fataler interface {
 	Fatalf(string, ...any)
 }
 
-// fresh is an open projection in memory that is closed with the test.
+// fresh is an open projection in memory that is closed with the test, and then
+// nothing of it runs any more.
 func fresh(tb testing.TB) *Projection {
+	running := goleak.IgnoreCurrent()
+	tb.Cleanup(func() { goleak.VerifyNone(tb, running) })
 	p := open(tb, "p", vfs.NewMem())
 	tb.Cleanup(func() { shut(tb, p) })
 	return p
@@ -69,7 +70,7 @@ func rebuilt(tb fataler, w *world, n uint64) events.Digest {
 func TestProjectionIsTheFold(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t)
-		w.grow(rt, rapid.IntRange(1, 60).Draw(rt, "entries"))
+		w.grow(rt, rapid.IntRange(1, 40).Draw(rt, "entries"))
 		files := vfs.NewMem()
 		p := open(rt, "p", files)
 		for rest := w.entries; len(rest) > 0; {

@@ -9,8 +9,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// openStore opens Pebble so that nothing it meets ends the process.
-func openStore(dir string, files vfs.FS, f *fault) (db *pebble.DB, err error) {
+// openStore opens Pebble so that nothing it meets ends the process, or keeps it
+// waiting for a disk that does not work.
+func openStore(dir string, files vfs.FS, f *fault) (*pebble.DB, error) {
 	if err := files.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -18,11 +19,25 @@ func openStore(dir string, files vfs.FS, f *fault) (db *pebble.DB, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInUse, err)
 	}
+	opened := make(chan *pebble.DB, 1)
+	err = f.guard(func() error {
+		db, err := openPebble(dir, files, lock, f)
+		opened <- db
+		return err
+	})
+	select {
+	case <-f.dead: // and keeps the lock
+		return nil, f.get()
+	default:
+		return <-opened, errors.Join(err, lock.Close()) // an open store has the lock too
+	}
+}
+
+func openPebble(dir string, files vfs.FS, lock *pebble.Lock, f *fault) (db *pebble.DB, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			db, err = nil, fmt.Errorf("%w: the store cannot be read: %v", ErrRebuild, r)
 		}
-		err = errors.Join(err, lock.Close()) // the store holds it for as long as it is open
 	}()
 	db, err = pebble.Open(dir, &pebble.Options{
 		FS:   files,
@@ -35,7 +50,7 @@ func openStore(dir string, files vfs.FS, f *fault) (db *pebble.DB, err error) {
 		MemTableStopWritesThreshold: 4,
 		CacheSize:                   32 << 20,
 		Logger:                      f,
-		EventListener:               &pebble.EventListener{BackgroundError: f.background, DataCorruption: f.corruption},
+		EventListener:               &pebble.EventListener{BackgroundError: f.failed, DataCorruption: f.corruption},
 	})
 	switch {
 	case err == nil, errors.Is(err, fs.ErrPermission), vfs.IsNoSpaceError(err):

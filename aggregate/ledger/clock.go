@@ -22,8 +22,11 @@ const MaxClockStep = 5 * time.Second
 type clock struct {
 	read func() Reading
 
-	mu      sync.Mutex
-	good    Reading // the last reading that was trusted
+	mu   sync.Mutex
+	good Reading // the last reading that was trusted
+	// ahead is the time of the last entry when it lay in the future at start; zero
+	// once the wall clock has come near it.
+	ahead   events.Instant
 	base    Reading // when the last entry was written, in ledger time
 	trusted bool
 }
@@ -33,8 +36,7 @@ func newClock(read func() Reading, last events.Instant) *clock {
 	now := read()
 	c := &clock{read: read, good: now, base: Reading{Wall: last, Mono: now.Mono}, trusted: true}
 	if last.Sub(now.Wall) > MaxClockStep {
-		// Until the wall clock passes the last entry, it is behind by more than a step.
-		c.trusted, c.good = false, Reading{Wall: last, Mono: now.Mono}
+		c.trusted, c.ahead = false, last
 	}
 	return c
 }
@@ -44,12 +46,22 @@ func (c *clock) now() (events.Instant, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.read()
-	expected := c.good.Wall.Add(r.Mono - c.good.Mono)
-	step := r.Wall.Sub(expected)
-	if c.trusted = -MaxClockStep <= step && step <= MaxClockStep; c.trusted {
+	c.observe(r)
+	return max(r.Wall, c.base.Wall.Add(r.Mono-c.base.Mono)), c.trusted
+}
+
+// observe judges a reading: the wall clock must have moved like the monotonic one
+// since the last reading that was trusted, and be near the last entry at least.
+func (c *clock) observe(r Reading) {
+	if c.ahead.Sub(r.Wall) <= MaxClockStep {
+		c.ahead = 0
+	}
+	step := r.Wall.Sub(c.good.Wall.Add(r.Mono - c.good.Mono))
+	steady := -MaxClockStep <= step && step <= MaxClockStep
+	if steady {
 		c.good = r
 	}
-	return max(r.Wall, c.base.Wall.Add(r.Mono-c.base.Mono)), c.trusted
+	c.trusted = steady && c.ahead == 0
 }
 
 // wrote records the ledger time of an entry.
@@ -65,5 +77,5 @@ func (c *clock) wrote(at events.Instant) {
 func (c *clock) confirm() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.good, c.trusted = c.read(), true
+	c.good, c.ahead, c.trusted = c.read(), 0, true
 }

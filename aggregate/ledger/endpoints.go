@@ -74,10 +74,10 @@ func serve[Q any](e *Endpoints, f func(context.Context, aggregate.Caller, Q) (an
 	}
 }
 
-// do brings a command to its outcome. A refusal by the law carries the effect as
-// it stands.
+// do brings a command to its outcome, which a stop does not cut off: the writer
+// answers in bounded time. A refusal by the law carries the effect as it stands.
 func (e *Endpoints) do(ctx context.Context, c aggregate.Caller, cmd aggregate.Command) (Outcome, *wire.Error) {
-	o, err := e.ledger.Do(ctx, c.Actor(), cmd)
+	o, err := e.ledger.Do(context.WithoutCancel(ctx), c.Actor(), cmd)
 	if err != nil {
 		return o, asWire(err)
 	}

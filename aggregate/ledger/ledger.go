@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"sync/atomic"
@@ -144,6 +143,3 @@ func (o Outcome) split() (Outcome, error) {
 }
 
 func unavailable(why string) *wire.Error { return wire.Errorf(wire.LedgerUnavailable, why) }
-
-// errStopped is the cause of a stop.
-var errStopped = errors.New("ledger: stopped")

@@ -130,9 +130,7 @@ func (c *compiler) precondition(kind string, n *node, l *language, taken *header
 	if kind == KindHTTP {
 		out.Header = c.headerName(s.need("header"), taken)
 	}
-	if from := c.expression(s.need("from"), l, seePrecondition, types.StringKind); from != nil {
-		out.from = from
-	}
+	out.from = c.expression(s.need("from"), l, seePrecondition, types.StringKind)
 	return out
 }
 

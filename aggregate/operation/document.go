@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -99,7 +100,8 @@ func (c *compiler) parse(source []byte) *node {
 	if err != nil {
 		line, column := 1, 1
 		message := "malformed YAML"
-		if at, ok := err.(yaml.Error); ok {
+		var at yaml.Error
+		if errors.As(err, &at) {
 			message = at.GetMessage()
 			if tk := at.GetToken(); tk != nil && tk.Position != nil {
 				line, column = tk.Position.Line, tk.Position.Column

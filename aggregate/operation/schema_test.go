@@ -63,7 +63,7 @@ func TestValidate(t *testing.T) {
 func TestSchemaFaults(t *testing.T) {
 	text := strings.Replace(minimal(""), "input: {type: object}", `input:
   type: object
-  requried: [a]
+  requires: [a]
   properties:
     a: {type: text, minLength: -1}
     b: {items: [1]}
@@ -80,7 +80,7 @@ func TestSchemaFaults(t *testing.T) {
 	for _, f := range faults {
 		got = append(got, f.Key)
 	}
-	if strings.Join(got, " ") != "input.requried input.properties.b.items input.properties.c.pattern input.allOf[0].foo" {
+	if strings.Join(got, " ") != "input.requires input.properties.b.items input.properties.c.pattern input.allOf[0].foo" {
 		t.Errorf("got\n%s", err)
 	}
 

@@ -151,7 +151,7 @@ func (c *compiler) names(n *node, limit int, valid func(string) bool, want strin
 	return out
 }
 
-// mapping returns the fields of a mapping of at most limit fields.
+// mapFields returns the fields of a mapping of at most limit fields.
 func (c *compiler) mapFields(n *node, limit int) []field {
 	if n == nil {
 		return nil

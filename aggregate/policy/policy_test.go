@@ -256,3 +256,17 @@ func BenchmarkRequestJSON(b *testing.B) {
 		r.JSON()
 	}
 }
+
+// A text made to exhaust the reader is an error like any other.
+func TestHostileTexts(t *testing.T) {
+	for _, deep := range []string{"(", "[", "!", "-", "{a:", "if ", "principal.a.", "1+", "@a"} {
+		text := "permit (principal, action, resource) when { " + strings.Repeat(deep, (maxText-100)/len(deep))
+		if _, err := Parse([]byte(text), nil); err == nil {
+			t.Errorf("%s: parsed", deep)
+		}
+	}
+	sum := mustParse(t, "permit (principal, action, resource) when { 0"+strings.Repeat("+1", 20000)+" > 0 };")
+	if !sum.Decide(asked()).Allow {
+		t.Error("a long condition does not hold")
+	}
+}

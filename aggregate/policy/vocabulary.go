@@ -44,6 +44,7 @@ func (v *vocabulary) check(p *cedar.Policy, end int) {
 				typed(n.EntityType)
 			case ast.NodeTypeIsIn:
 				typed(n.EntityType)
+			default: // names no entity
 			}
 			return true
 		})
@@ -65,6 +66,7 @@ func walkScope(scope ast.IsScopeNode, seen func(types.EntityUID), typed func(typ
 	case ast.ScopeTypeIsIn:
 		typed(s.Type)
 		seen(s.Entity)
+	case ast.ScopeTypeAll:
 	}
 }
 

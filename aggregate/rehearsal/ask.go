@@ -168,10 +168,10 @@ func (w *World) End(id events.EffectID, o events.Outcome, notFound bool) aggrega
 
 // Settle states the outcome of an unknown effect, signed, with evidence.
 func (w *World) Settle(c aggregate.Caller, id events.EffectID, o events.Outcome) aggregate.SettleByOperator {
-	cmd := aggregate.SettleByOperator{Caller: c, EffectID: id, Outcome: o,
-		Evidence: events.Evidence{Source: "operator", At: w.At, Reference: "ticket 7", Who: c.Actor()}}
+	document := events.CanonicalOf(map[string]any{"who": c.Actor(), "source": "the service's books", "reference": "ticket 7"})
+	cmd := aggregate.SettleByOperator{Caller: c, EffectID: id, Outcome: o, Evidence: events.Evidence{Named: document, Reference: "ticket 7"}}
 	text := map[string]any{"v": 1, "ledger_id": LedgerID, "effect_id": id, "outcome": o,
-		"evidence_sha256": events.DigestOf(cmd.Evidence), "operator": c.Actor(), "issued_at": w.At}
+		"evidence_sha256": events.DigestBytes(document), "operator": c.Actor(), "issued_at": w.At}
 	if e := w.State.Effect(id); e != nil {
 		text["binding_digest"] = e.Prepared.BindingDigest
 	}

@@ -23,34 +23,34 @@ type Walker struct {
 // Random makes a command that some caller might send, sensible or not.
 func (w *Walker) Random() aggregate.Command {
 	makers := []func() aggregate.Command{
-		w.ask, w.ask, w.ask, w.ask, w.admit, w.decideApproval, w.claim, w.claim, w.report, w.report, w.report,
-		w.sweep, w.attempt, w.attempt, w.conclude, w.byOperator, w.takeBack, w.run, w.task, w.ledger,
+		w.ask, w.ask, w.ask, w.ask, w.ask, w.ask, w.ask, w.admit, w.decideApproval, w.decideApproval, w.claim, w.claim, w.claim, w.claim,
+		w.report, w.report, w.report, w.sweep, w.attempt, w.attempt, w.conclude, w.conclude, w.byOperator, w.takeBack, w.run, w.task, w.ledger,
 	}
 	return makers[w.Pick(len(makers))]()
 }
 
 // Step lets some time pass and does one to three random commands in one entry.
-func (w *Walker) Step() []aggregate.Decision {
+func (w *Walker) Step() (commands []aggregate.Command, decisions []aggregate.Decision) {
 	w.pass()
-	commands := []aggregate.Command{w.Random()}
+	commands = append(commands, w.Random())
 	for w.Pick(4) == 0 && len(commands) < 3 {
 		commands = append(commands, w.Random())
 	}
-	return w.Batch(commands...)
+	return commands, w.Batch(commands...)
 }
 
 // pass lets time pass: often little, sometimes up to exactly what is due next.
 func (w *Walker) pass() {
-	switch w.Pick(12) {
-	case 0:
+	switch w.Pick(40) {
+	case 0, 1, 2:
 		w.Tick(time.Duration(w.Pick(10)) * time.Second)
-	case 1:
-		w.Tick(time.Duration(w.Pick(20)) * time.Minute)
-	case 2:
+	case 3:
+		w.Tick(time.Duration(w.Pick(10)) * time.Minute)
+	case 4:
 		if due := w.State.NextDue(); due > w.At && due < w.At.Add(time.Hour) {
 			w.At = due - events.Instant(time.Millisecond) // the next command is decided at due
 		}
-	case 3:
+	case 5:
 		if !w.Calm && w.Pick(20) == 0 {
 			w.Tick(24 * time.Hour)
 		}
@@ -71,7 +71,7 @@ func (w *Walker) some(prefer ...wire.State) events.EffectID {
 		return true
 	})
 	switch {
-	case len(all) == 0 || w.Pick(40) == 0:
+	case len(all) == 0 || w.Pick(60) == 0:
 		return "01K000000000000000000NEVER"
 	case len(preferred) > 0 && w.Pick(5) > 0:
 		return preferred[w.Pick(len(preferred))]
@@ -80,12 +80,15 @@ func (w *Walker) some(prefer ...wire.State) events.EffectID {
 }
 
 func (w *Walker) producer() aggregate.Caller {
-	return []aggregate.Caller{Producer, Producer, Producer, Other, Stranger}[w.Pick(5)]
+	return []aggregate.Caller{Producer, Producer, Producer, Producer, Producer, Producer, Other, Stranger}[w.Pick(8)]
 }
 
 // overseer is an operator, rarely somebody who may not.
 func (w *Walker) overseer() aggregate.Caller {
-	return []aggregate.Caller{Operator, Operator, Operator, Operator, Foreman, Auditor, Producer}[w.Pick(7)]
+	if w.Pick(8) > 0 {
+		return Operator
+	}
+	return []aggregate.Caller{Foreman, Auditor, Producer}[w.Pick(3)]
 }
 
 // owner is whose effect it is, rarely somebody else.
@@ -97,13 +100,16 @@ func (w *Walker) owner(id events.EffectID) aggregate.Caller {
 }
 
 func (w *Walker) taskID() events.TaskID {
-	return []events.TaskID{"t", "t", "child", "grandchild", "side"}[w.Pick(5)]
+	return []events.TaskID{"t", "t", "t", "t", "t", "t", "t", "t", "child", "child", "grandchild", "side"}[w.Pick(12)]
 }
 
-func (w *Walker) runID() events.RunID { return events.RunID(fmt.Sprintf("run-%d", w.Pick(4))) }
+// runID is one of four runs that new ones slowly replace: runs end.
+func (w *Walker) runID() events.RunID {
+	return events.RunID(fmt.Sprintf("run-%d", w.Pick(4)+len(w.Entries)/16))
+}
 
 func (w *Walker) amount() int64 {
-	return []int64{0, 1, 5, 100, 700, 5000, 10_000, -1, events.MaxAmount}[w.Pick(9)]
+	return []int64{0, 1, 5, 5, 5, 5, 100, 100, 700, 5000, -1, events.MaxAmount}[w.Pick(12)]
 }
 
 // ask prepares or submits, sometimes again and sometimes with something changed.
@@ -113,8 +119,8 @@ func (w *Walker) ask() aggregate.Command {
 		again.Admit = w.Pick(2) == 0
 		return again
 	}
-	o := []events.OperationName{"charge", "charge", "wire", "note", "none"}[w.Pick(5)]
-	payload := fmt.Sprintf(`{"account":%q,"amount":%d}`, []string{"a", "b", "forbidden"}[w.Pick(3)], w.amount())
+	o := []events.OperationName{"charge", "charge", "charge", "wire", "wire", "note", "none"}[min(w.Pick(14)/2, w.Pick(14))]
+	payload := fmt.Sprintf(`{"account":%q,"amount":%d}`, []string{"a", "b", "a", "b", "a", "forbidden"}[w.Pick(6)], w.amount())
 	if w.Pick(20) == 0 {
 		payload = `{"nothing":1}`
 	}
@@ -269,7 +275,9 @@ func (w *Walker) task() aggregate.Command {
 func (w *Walker) ledger() aggregate.Command {
 	switch w.Pick(8) {
 	case 0:
-		return w.open(w.State.Head().Limits)
+		if w.Pick(3) == 0 {
+			return w.open(w.State.Head().Limits)
+		}
 	case 1, 2:
 		if orphans := w.State.Orphans(); len(orphans) > 0 {
 			return aggregate.Orphaned{EffectID: orphans[w.Pick(len(orphans))]}
@@ -277,7 +285,7 @@ func (w *Walker) ledger() aggregate.Command {
 	case 3:
 		return aggregate.Collect{Limit: 1 + w.Pick(5)}
 	case 4:
-		texts := []string{Policy, Policy, Policy + "\n", ApproveAll, DenyAll}
+		texts := []string{Policy, Policy, Policy, Policy + "\n", ApproveAll, DenyAll}
 		if w.Calm {
 			texts = texts[:3]
 		}

@@ -27,8 +27,8 @@ type World struct {
 	At      events.Instant // ledger time of the next command
 	Entries []events.Stored
 	Life    events.Incarnation // of the node's process
-	Policy  string
-	decided uint64 // counts ids
+	Touched []aggregate.Key    // records that the last entry changed
+	decided uint64             // counts ids
 	lives   int
 }
 
@@ -69,8 +69,11 @@ func (w *World) open(l events.Limits) aggregate.OpenLedger {
 	return aggregate.OpenLedger{LedgerID: LedgerID, Writer: w.Life, Node: Node, Program: "rehearsal", Limits: l, Fingerprint: Fingerprint}
 }
 
+// Takeover is the command with which the next life of the node begins.
+func (w *World) Takeover() aggregate.Command { return w.open(w.State.Head().Limits) }
+
 // Restart ends the life of the node's process and begins another.
-func (w *World) Restart() aggregate.Decision { return w.Do(w.open(w.State.Head().Limits)) }
+func (w *World) Restart() aggregate.Decision { return w.Do(w.Takeover()) }
 
 // Tick lets ledger time pass.
 func (w *World) Tick(d time.Duration) { w.At = w.At.Add(d) }
@@ -95,6 +98,7 @@ func (w *World) Batch(commands ...aggregate.Command) []aggregate.Decision {
 	if len(entry.Events) > 0 {
 		stored := events.SealEncoded(entry, encoded)
 		branch.Seal(stored.Seq, stored.SHA256, stored.Time)
+		w.Touched = branch.Touched()
 		branch.Settle()
 		w.State = branch
 		w.Entries = append(w.Entries, stored)

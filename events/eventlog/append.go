@@ -91,16 +91,26 @@ func (a *appending) run(ctx context.Context) error {
 	}
 }
 
-// giveUp ends an append that nothing resolved in time.
+// because notes why the append is not resolved yet. That the time is up is not
+// why.
+func (a *appending) because(ctx context.Context, err error) {
+	if ctx.Err() == nil || a.cause == nil {
+		a.cause = err
+	}
+}
+
+// giveUp ends an append that nothing resolved in time. What it says of the
+// cause is for people: with it in the chain, an unknown append would pass for
+// one of the sentinels that mean not stored.
 func (a *appending) giveUp(err error) error {
 	if a.cause != nil {
-		err = fmt.Errorf("%w: %w", err, a.cause)
+		err = fmt.Errorf("%w: last attempt: %v", err, a.cause)
 	}
 	if !a.sent {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	a.s.pending = &a.entry
-	return fmt.Errorf("%w: %w", ErrAppendUnknown, err)
+	return fmt.Errorf("%w: %v", ErrAppendUnknown, err)
 }
 
 func (a *appending) resolve(err error) error {
@@ -136,7 +146,7 @@ func (a *appending) round(ctx context.Context) (resolved bool, err error) {
 		return true, err
 	case unsent, wrongSequence:
 	}
-	a.cause = err
+	a.because(ctx, err)
 	resolved, free, err := a.inspect(ctx)
 	if resolved {
 		return true, err
@@ -161,7 +171,7 @@ func (a *appending) inspect(ctx context.Context) (resolved, free bool, err error
 	case errors.As(err, &d):
 		return true, false, err
 	case err != nil:
-		a.cause = err
+		a.because(ctx, err)
 		return false, false, nil
 	}
 	switch found {

@@ -37,10 +37,10 @@ func awaitEntry(t *testing.T, l Log, seq uint64) {
 
 // L2: the entry is stored and its acknowledgement lost, with the connection.
 func TestAppendWhoseAckIsLostWithTheConnection(t *testing.T) {
-	s, p, direct := proxied(t, Config{})
+	s, p, direct := proxied(t, Config{AckWait: time.Hour})
 	list := entries(4, "a", 0)
 	appendAll(t, s, list[:2])
-	p.arm()
+	p.arm(answers)
 	done := make(chan error, 1)
 	go func() { done <- s.Append(testContext(t), list[2]) }()
 	<-p.passed
@@ -59,19 +59,46 @@ func TestAppendWhoseAckIsLostIsUnknown(t *testing.T) {
 	s, p, direct := proxied(t, Config{AckWait: 20 * time.Millisecond})
 	list := entries(4, "a", 0)
 	appendAll(t, s, list[:2])
-	p.arm()
+	p.arm(answers)
 	ctx, cancel := context.WithCancel(testContext(t))
 	done := make(chan error, 1)
 	go func() { done <- s.Append(ctx, list[2]) }()
 	<-p.passed
 	awaitEntry(t, direct, 3)
 	cancel()
-	wantError(t, <-done, ErrAppendUnknown)
+	err := <-done
+	wantError(t, err, ErrAppendUnknown)
+	for _, proven := range []error{ErrUnavailable, ErrFull, ErrConflict, ErrClosed, ErrUntrusted} {
+		if errors.Is(err, proven) {
+			t.Fatalf("%v passes for %v", err, proven)
+		}
+	}
 
 	soon, stop := context.WithTimeout(testContext(t), 50*time.Millisecond)
 	defer stop()
 	wantError(t, s.Append(soon, entry(&list[1], "b", 0)), ErrAppendUnknown)
 	p.cut()
+	appendAll(t, s, list[2:])
+	sameEntries(t, mustReadAll(t, direct), list)
+}
+
+// L4: the entry is lost on the way. Nothing else may be published until the
+// same entry is.
+func TestAppendThatIsLostIsUnknown(t *testing.T) {
+	s, p, direct := proxied(t, Config{AckWait: 20 * time.Millisecond})
+	list := entries(3, "a", 0)
+	appendAll(t, s, list[:2])
+	p.arm(requests)
+	ctx, cancel := context.WithCancel(testContext(t))
+	done := make(chan error, 1)
+	go func() { done <- s.Append(ctx, list[2]) }()
+	<-p.passed
+	cancel()
+	wantError(t, <-done, ErrAppendUnknown)
+	p.cut()
+	await(t, "a new connection", s.nc.IsConnected)
+	wantError(t, s.Append(testContext(t), entry(&list[1], "b", 0)), ErrAppendUnknown)
+	sameEntries(t, mustReadAll(t, direct), list[:2])
 	appendAll(t, s, list[2:])
 	sameEntries(t, mustReadAll(t, direct), list)
 }
@@ -264,6 +291,7 @@ func TestAppendUnavailable(t *testing.T) {
 	cancel()
 	wantError(t, s.Append(ctx, list[1]), ErrUnavailable)
 	stopServer(srv)
+	await(t, "the connection lost", func() bool { return !s.nc.IsConnected() })
 	ctx, cancel = context.WithTimeout(testContext(t), 100*time.Millisecond)
 	defer cancel()
 	wantError(t, s.Append(ctx, list[1]), ErrUnavailable)
@@ -304,7 +332,8 @@ func TestAppendIsAcknowledgedByAnotherStream(t *testing.T) {
 
 // What is no acknowledgement proves nothing.
 func TestMalformedAcknowledgement(t *testing.T) {
-	for _, body := range []string{"", "not json", `{"stream":7}`, `{"error":{"err_code":99999,"description":"new"}}`} {
+	for _, body := range []string{"", "not json", `{"stream":7}`, `{"error":{"err_code":99999,"description":"new"}}`,
+		`{"stream":"EFFECTS","seq":1,"duplicate":true}`} {
 		if a, err := judge([]byte(body), 1); a != silent || err == nil {
 			t.Fatalf("%q: %v %v", body, a, err)
 		}

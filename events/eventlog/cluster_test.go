@@ -90,17 +90,6 @@ func (c *cluster) leader(t *testing.T) int {
 	return found
 }
 
-// await polls, for what servers do not announce.
-func await(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	ctx := testContext(t)
-	for !holds() {
-		if sleep(ctx, 10*time.Millisecond) != nil {
-			t.Fatal("no ", what)
-		}
-	}
-}
-
 // L1, L2, L3 on three replicas: writers race while the leader is restarted.
 func TestClusterLosesItsLeader(t *testing.T) {
 	if testing.Short() {

@@ -110,6 +110,17 @@ func TestFlippedBit(t *testing.T) {
 	}
 }
 
+// A log whose only entry is unreadable is not an empty log.
+func TestFlippedBitInTheOnlyEntry(t *testing.T) {
+	list := entries(1, "a", 100)
+	s, err := Attach(testContext(t), damaged(t, list, flip(list[0])), Config{LedgerID: ledger})
+	if err != nil {
+		t.Fatal("this damage is not to be seen at attach: ", err)
+	}
+	refuses(t, rig{log: s}, 1, nil)
+	wantDistrust(t, s.Append(testContext(t), list[0]), 1)
+}
+
 // Without its index the server cuts the log at the damage: the log is short,
 // which the anchor tells, and whoever knows an entry behind the cut.
 func TestFlippedBitWithoutIndex(t *testing.T) {

@@ -14,8 +14,9 @@ var (
 	// ErrUnavailable: an append is proven not stored, or a read was not answered.
 	// Back off and try again.
 	ErrUnavailable = errors.New("log is unavailable")
-	// ErrAppendUnknown: the append is neither success nor failure. Append the same
-	// entry again, or read the log, until the sequence is fixed.
+	// ErrAppendUnknown: the append, or one before it, is neither success nor
+	// failure. Append the same entry again, or read the log, until the sequence is
+	// fixed. No other sentinel is in its chain.
 	ErrAppendUnknown = errors.New("append is unknown")
 	// ErrUntrusted is in the chain of every [Distrust].
 	ErrUntrusted = errors.New("log is not trustworthy")

@@ -38,7 +38,7 @@ func TestAuditor(t *testing.T) {
 	wantError(t, err, errEnough)
 	sameEntries(t, got, list[:10])
 
-	ctx, cancel := context.WithTimeout(testContext(t), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(testContext(t), 500*time.Millisecond)
 	defer cancel()
 	err = auditor.Append(ctx, list[10])
 	wantError(t, err, ErrAppendUnknown)

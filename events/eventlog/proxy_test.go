@@ -7,20 +7,28 @@ import (
 	"testing"
 )
 
-// proxy stands between a client and the server. Once it is armed, it lets the
-// next publish to the log pass and swallows everything that the server answers
-// from then on, until the connection is cut.
+// proxy stands between a client and the server. Once it is armed, it swallows
+// everything from the next publish to the log on, until the connection is cut:
+// what the server answers, or, if so armed, what the client sends.
 type proxy struct {
 	listener net.Listener
 	server   string
 	wg       sync.WaitGroup
 
 	mu     sync.Mutex
-	armed  bool
-	muted  bool
+	armed  loss
+	lost   loss
 	conns  []net.Conn
-	passed chan struct{} // a publish passed while armed
+	passed chan struct{} // a publish came while armed
 }
+
+type loss int
+
+const (
+	nothing loss = iota
+	answers
+	requests
+)
 
 func startProxy(t *testing.T, server string) *proxy {
 	t.Helper()
@@ -40,20 +48,20 @@ func startProxy(t *testing.T, server string) *proxy {
 
 func (p *proxy) url() string { return "nats://" + p.listener.Addr().String() }
 
-func (p *proxy) arm() {
+func (p *proxy) arm(l loss) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.armed = true
+	p.armed = l
 }
 
-// cut ends the connections; later ones are not muted.
+// cut ends the connections; later ones lose nothing.
 func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range p.conns {
 		c.Close()
 	}
-	p.conns, p.armed, p.muted = nil, false, false
+	p.conns, p.armed, p.lost = nil, nothing, nothing
 }
 
 func (p *proxy) accept() {
@@ -95,17 +103,21 @@ func (p *proxy) pass(to, from net.Conn, filter func([]byte) []byte) {
 func (p *proxy) request(b []byte) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.armed && bytes.Contains(b, []byte("HPUB effects.log ")) {
-		p.armed, p.muted = false, true
+	if p.armed != nothing && bytes.Contains(b, []byte("HPUB effects.log ")) {
+		p.armed, p.lost = nothing, p.armed
 		p.passed <- struct{}{}
 	}
-	return b
+	return p.unless(requests, b)
 }
 
 func (p *proxy) answer(b []byte) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.muted {
+	return p.unless(answers, b)
+}
+
+func (p *proxy) unless(l loss, b []byte) []byte {
+	if p.lost == l {
 		return nil
 	}
 	return b

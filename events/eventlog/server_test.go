@@ -163,3 +163,14 @@ func freePort(t *testing.T) int {
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port
 }
+
+// await polls, for what servers do not announce.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	ctx := testContext(t)
+	for !holds() {
+		if sleep(ctx, 10*time.Millisecond) != nil {
+			t.Fatal("no ", what)
+		}
+	}
+}

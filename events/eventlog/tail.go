@@ -133,10 +133,7 @@ func (t *tailing) follow(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if m.seq < t.next {
-			continue
-		}
-		if m.seq > t.next {
+		if m.seq != t.next {
 			return errLeftOut
 		}
 		e, err := t.s.opener.open(m)

@@ -28,6 +28,8 @@ var requests = map[wire.Verb]reflect.Type{
 	wire.RunCancel:         reflect.TypeFor[wire.RunRequest](),
 	wire.RunFinish:         reflect.TypeFor[wire.RunRequest](),
 	wire.RunGet:            reflect.TypeFor[wire.RunRequest](),
+	wire.EffectHistory:     reflect.TypeFor[wire.HistoryRequest](),
+	wire.LedgerConfirm:     reflect.TypeFor[wire.EmptyRequest](),
 	wire.OperationList:     reflect.TypeFor[wire.EmptyRequest](),
 	wire.LedgerStatus:      reflect.TypeFor[wire.EmptyRequest](),
 }
@@ -40,14 +42,16 @@ var required = map[wire.Verb][]string{
 }
 
 var replies = map[string]reflect.Type{
-	"effect":         reflect.TypeFor[wire.Effect](),
-	"effect.list":    reflect.TypeFor[wire.List[wire.Effect]](),
-	"error":          reflect.TypeFor[wire.ErrorReply](),
-	"ledger.status":  reflect.TypeFor[wire.Status](),
-	"operation.list": reflect.TypeFor[wire.List[wire.Operation]](),
-	"permit.pending": reflect.TypeFor[wire.PendingList](),
-	"run":            reflect.TypeFor[wire.Run](),
-	"task":           reflect.TypeFor[wire.Task](),
+	"effect":               reflect.TypeFor[wire.Effect](),
+	"effect.list":          reflect.TypeFor[wire.List[wire.Effect]](),
+	"error":                reflect.TypeFor[wire.ErrorReply](),
+	"ledger.status":        reflect.TypeFor[wire.Status](),
+	"ledger.confirm-clock": reflect.TypeFor[wire.ClockReply](),
+	"effect.history":       reflect.TypeFor[wire.History](),
+	"operation.list":       reflect.TypeFor[wire.List[wire.Operation]](),
+	"permit.pending":       reflect.TypeFor[wire.PendingList](),
+	"run":                  reflect.TypeFor[wire.Run](),
+	"task":                 reflect.TypeFor[wire.Task](),
 }
 
 // All returns every schema by name, in canonical form: "entry",

@@ -7,15 +7,18 @@ type Verb string
 
 // The verbs (SPEC 6).
 const (
-	TaskOpen          Verb = "task.open"
-	TaskCloseVerb     Verb = "task.close"
-	TaskGet           Verb = "task.get"
-	EffectPrepare     Verb = "effect.prepare"
-	EffectAdmit       Verb = "effect.admit"
-	EffectSubmit      Verb = "effect.submit"
-	EffectGet         Verb = "effect.get"
-	EffectList        Verb = "effect.list"
-	EffectHistory     Verb = "effect.history"
+	TaskOpen      Verb = "task.open"
+	TaskCloseVerb Verb = "task.close"
+	TaskGet       Verb = "task.get"
+	EffectPrepare Verb = "effect.prepare"
+	EffectAdmit   Verb = "effect.admit"
+	EffectSubmit  Verb = "effect.submit"
+	EffectGet     Verb = "effect.get"
+	EffectList    Verb = "effect.list"
+	// EffectHistory answers with the events of one effect.
+	EffectHistory Verb = "effect.history"
+	// LedgerConfirm lets an operator trust the wall clock as it stands.
+	LedgerConfirm     Verb = "ledger.confirm-clock"
 	EffectWithdraw    Verb = "effect.withdraw"
 	PermitPending     Verb = "permit.pending"
 	PermitApprove     Verb = "permit.approve"
@@ -36,7 +39,7 @@ func Verbs() []Verb {
 	return []Verb{
 		TaskOpen, TaskCloseVerb, TaskGet, EffectPrepare, EffectAdmit, EffectSubmit, EffectGet, EffectList, EffectWithdraw,
 		PermitPending, PermitApprove, PermitDeny, PermitRevoke, EffectReconcile, EffectSettle, EffectAcknowledge,
-		RunCancel, RunFinish, RunGet, OperationList, LedgerStatus,
+		RunCancel, RunFinish, RunGet, OperationList, LedgerStatus, EffectHistory, LedgerConfirm,
 	}
 }
 
@@ -157,6 +160,3 @@ type (
 	// EmptyRequest has no members.
 	EmptyRequest struct{}
 )
-
-// LedgerConfirm lets an operator trust the wall clock as it stands.
-const LedgerConfirm Verb = "ledger.confirm-clock"

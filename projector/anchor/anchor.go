@@ -1,19 +1,16 @@
 package anchor
 
 import (
-	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/go-json-experiment/json"
-
-	"github.com/effectd/effectd/events"
 )
 
+// The decisions that an error leaves to the caller.
 var (
 	// ErrMissing: there is no anchor.
 	ErrMissing = errors.New("the anchor is missing")
@@ -21,70 +18,66 @@ var (
 	ErrDamaged = errors.New("the anchor is damaged")
 	// ErrExists: there is an anchor already.
 	ErrExists = errors.New("there is an anchor already")
+	// ErrOther: the mark is of another log than the anchor's.
+	ErrOther = errors.New("not the log of the anchor")
 )
 
-// Mark is the end of the log as it was seen.
-type Mark struct {
-	V           int             `json:"v"`
-	LedgerID    events.LedgerID `json:"ledger_id"`
-	Fingerprint events.Digest   `json:"fingerprint"`
-	Seq         uint64          `json:"seq"`
-	SHA256      events.Digest   `json:"sha256"` // of entry Seq
-	Time        events.Instant  `json:"time"`
-}
+const fileName = "anchor"
 
-const (
-	fileName = "anchor"
-	slotSize = 512 // one sector, so that neighbours are not torn with it
-	sumSize  = sha256.Size
-)
-
-// Anchor is the open file. It is safe for concurrent use.
+// Anchor is the open file. It is safe for concurrent use. One process at a time
+// opens it: the lock of the data directory sees to that.
 type Anchor struct {
 	file vfs.File
 
 	mu      sync.Mutex
-	durable Mark
-	slot    int // where the next mark goes
-	err     error
-	wanted  Mark          // the latest mark that somebody waits for
-	round   chan struct{} // closed when the round that carries wanted is over; nil if none waits
-	writing bool
+	durable record
+	slot    int    // of the durable record
+	next    *round // of who comes now
 }
 
-// Create makes the anchor of a new ledger, durably. It refuses an existing one.
+// Create makes the anchor of a new ledger, durably. It refuses an existing one,
+// damaged or not.
 func Create(fs vfs.FS, dir string, first Mark) error {
 	path := fs.PathJoin(dir, fileName)
 	if _, err := fs.Stat(path); err == nil {
 		return fmt.Errorf("create %s: %w", path, ErrExists)
-	}
-	if err := fs.MkdirAll(dir, 0o700); err != nil {
+	} else if !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("create anchor: %w", err)
 	}
-	block := make([]byte, 2*slotSize)
-	copy(block, encode(first))
-	temporary := path + ".tmp"
-	f, err := fs.Create(temporary, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return fmt.Errorf("create anchor: %w", err)
+	var content []byte
+	for count := range uint64(2) {
+		slot, err := record{Count: count + 1, Mark: first}.encode()
+		if err != nil {
+			return fmt.Errorf("create anchor: %w", err)
+		}
+		content = append(content, slot...)
 	}
-	_, err = f.Write(block)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = fs.Rename(temporary, path)
-	}
-	if err == nil {
-		err = syncDir(fs, dir)
-	}
-	if err != nil {
+	if err := replaceFile(fs, dir, path, content); err != nil {
 		return fmt.Errorf("create anchor: %w", err)
 	}
 	return nil
 }
 
-func syncDir(fs vfs.FS, dir string) error {
+// replaceFile makes a file appear whole or not at all.
+func replaceFile(fs vfs.FS, dir, path string, content []byte) error {
+	if err := fs.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	temporary := path + ".tmp"
+	f, err := fs.Create(temporary, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := fs.Rename(temporary, path); err != nil {
+		return err
+	}
 	d, err := fs.OpenDir(dir)
 	if err != nil {
 		return err
@@ -92,115 +85,76 @@ func syncDir(fs vfs.FS, dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Open reads the anchor: [ErrMissing], [ErrDamaged], or what the file system says.
+// Read reads the last mark without opening the anchor, while another process may
+// have it open: [ErrMissing], [ErrDamaged], or what the file system says.
+func Read(fs vfs.FS, dir string) (Mark, error) {
+	f, err := fs.Open(fs.PathJoin(dir, fileName))
+	if errors.Is(err, os.ErrNotExist) {
+		return Mark{}, ErrMissing
+	}
+	if err != nil {
+		return Mark{}, fmt.Errorf("read anchor: %w", err)
+	}
+	last, _, err := newest(f)
+	return last.Mark, errors.Join(err, f.Close())
+}
+
+// Open opens the anchor to keep it: [ErrMissing], [ErrDamaged], or what the file
+// system says.
+//
+// It writes what it found once more, in place. After a failed sync a file system
+// may show content that is not on the disk; built on that, the next write would
+// overwrite the only durable slot (K2).
 func Open(fs vfs.FS, dir string) (*Anchor, error) {
 	path := fs.PathJoin(dir, fileName)
 	if _, err := fs.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return nil, ErrMissing
+	} else if err != nil {
+		return nil, fmt.Errorf("open anchor: %w", err)
 	}
 	f, err := fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return nil, fmt.Errorf("open anchor: %w", err)
 	}
-	a := &Anchor{file: f, slot: -1}
-	for slot := range 2 {
-		block := make([]byte, slotSize)
-		if n, _ := f.ReadAt(block, int64(slot*slotSize)); n < slotSize {
-			continue
-		}
-		if m, ok := decode(block); ok && (a.slot < 0 || m.Seq >= a.durable.Seq) {
-			a.durable, a.slot = m, 1-slot
-		}
+	a := &Anchor{file: f, next: newRound()}
+	a.next.turn <- struct{}{}
+	if a.durable, a.slot, err = newest(f); err == nil {
+		err = a.write(a.slot, a.durable)
 	}
-	if a.slot < 0 {
-		return nil, errors.Join(ErrDamaged, f.Close())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open anchor: %w", err), f.Close())
 	}
 	return a, nil
 }
 
-// encode fills one slot: checksum, then the mark as JSON, padded with spaces.
-func encode(m Mark) []byte {
-	m.V = events.Format
-	text := events.CanonicalOf(m)
-	block := make([]byte, slotSize)
-	for i := range block {
-		block[i] = ' '
+// newest is the later of the intact slots. A short file has fewer slots.
+func newest(f io.ReaderAt) (last record, at int, err error) {
+	at = -1
+	for i := range 2 {
+		slot := make([]byte, slotSize)
+		n, err := f.ReadAt(slot, int64(i)*slotSize)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return record{}, 0, fmt.Errorf("read slot %d: %w", i, err)
+		}
+		if n < slotSize {
+			continue
+		}
+		if r, intact := decode(slot); intact && (at < 0 || r.Count > last.Count) {
+			last, at = r, i
+		}
 	}
-	copy(block[sumSize:], text)
-	sum := sha256.Sum256(block[sumSize:])
-	copy(block, sum[:])
-	return block
-}
-
-func decode(block []byte) (Mark, bool) {
-	var m Mark
-	if sum := sha256.Sum256(block[sumSize:]); string(sum[:]) != string(block[:sumSize]) {
-		return m, false
+	if at < 0 {
+		return record{}, 0, ErrDamaged
 	}
-	err := json.Unmarshal(block[sumSize:], &m, json.RejectUnknownMembers(true))
-	return m, err == nil && m.V == events.Format
+	return last, at, nil
 }
 
 // Load is the last durable mark.
 func (a *Anchor) Load() Mark {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.durable
+	return a.durable.Mark
 }
 
-// Ensure returns nil when a mark at m.Seq or later is fsynced. Everybody who waits
-// while a write runs is served by the next one. A write that failed once fails
-// for good: what the disk holds is not known any more.
-func (a *Anchor) Ensure(ctx context.Context, m Mark) error {
-	a.mu.Lock()
-	for {
-		if a.err != nil || a.durable.Seq >= m.Seq {
-			defer a.mu.Unlock()
-			return a.err
-		}
-		if m.Seq > a.wanted.Seq {
-			a.wanted = m
-		}
-		if a.round == nil {
-			a.round = make(chan struct{})
-		}
-		if !a.writing {
-			a.write()
-			continue
-		}
-		round := a.round
-		a.mu.Unlock()
-		select {
-		case <-round:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		a.mu.Lock()
-	}
-}
-
-// write makes the wanted mark durable; called and left with the lock held.
-func (a *Anchor) write() {
-	m, round, slot := a.wanted, a.round, a.slot
-	a.writing, a.round = true, nil
-	a.mu.Unlock()
-	_, err := a.file.WriteAt(encode(m), int64(slot*slotSize))
-	if err == nil {
-		err = a.file.SyncData()
-	}
-	a.mu.Lock()
-	a.writing = false
-	if err != nil {
-		a.err = fmt.Errorf("write anchor: %w", err)
-	} else {
-		a.durable, a.slot = m, 1-slot
-	}
-	close(round)
-	if a.round != nil && a.err != nil {
-		close(a.round)
-		a.round = nil
-	}
-}
-
-// Close closes the file.
+// Close closes the file. Nobody may be waiting.
 func (a *Anchor) Close() error { return a.file.Close() }

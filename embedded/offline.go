@@ -1,0 +1,70 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/effectd/effectd/embedded/home"
+	"github.com/effectd/effectd/events/eventlog"
+	"github.com/effectd/effectd/projector"
+)
+
+// OpenLog reads the log of a stopped node, through a server of its own that
+// nobody else can reach. The release gives everything back. Nothing is written.
+func OpenLog(ctx context.Context, opts Options) (log eventlog.Log, release func(), err error) {
+	n := &Node{opts: opts.withDefaults()}
+	n.opts.Listen = "127.0.0.1:0"
+	log, err = n.openLog(ctx)
+	if err != nil {
+		return nil, nil, errors.Join(err, n.release(ctx))
+	}
+	return log, func() { _ = n.release(ctx) }, nil
+}
+
+func (n *Node) openLog(ctx context.Context) (eventlog.Log, error) {
+	if err := n.enter(ctx); err != nil {
+		return nil, err
+	}
+	js, err := jetstream.New(n.link.ledger)
+	if err != nil {
+		return nil, err
+	}
+	return eventlog.Attach(ctx, js, eventlog.Config{LedgerID: n.home.LedgerID(), Replicas: n.replicas()})
+}
+
+// Rebuild drops the projection of a stopped node and folds it again from the log.
+func Rebuild(ctx context.Context, opts Options) (err error) {
+	n := &Node{opts: opts.withDefaults()}
+	n.opts.Listen = "127.0.0.1:0"
+	defer func() { err = errors.Join(err, n.release(ctx)) }()
+	log, err := n.openLog(ctx)
+	if err != nil {
+		return err
+	}
+	if err := projector.Reset(n.home.ProjectionDir(), projector.Options{}); err != nil {
+		return fmt.Errorf("rebuild: %w", err)
+	}
+	if n.projection, err = openProjection(n.home.ProjectionDir(), n.opts.Logger, n.now); err != nil {
+		return fmt.Errorf("rebuild: %w", err)
+	}
+	return n.projection.CatchUp(ctx, log, func(done, total uint64) { n.opts.Progress("projection", done, total) })
+}
+
+// enter takes the directory, and reaches the server.
+func (n *Node) enter(ctx context.Context) error {
+	var err error
+	if n.home, err = home.Open(n.opts.Data, n.opts.Config); err != nil {
+		return err
+	}
+	if n.config, err = n.home.LoadConfig(); err != nil {
+		return err
+	}
+	if n.lock, err = home.Acquire(n.home.Dir()); err != nil {
+		return err
+	}
+	n.link, err = connect(ctx, n.opts, n.home, n.config)
+	return err
+}

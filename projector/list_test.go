@@ -1,0 +1,218 @@
+package projector
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/effectd/effectd/aggregate"
+	"github.com/effectd/effectd/events"
+	"github.com/effectd/effectd/events/wire"
+	"github.com/go-json-experiment/json"
+	"pgregory.net/rapid"
+)
+
+// pages reads a whole list; between pages it calls between.
+func pages(t fataler, q *Queries, c aggregate.Caller, r wire.ListRequest, between func()) []*wire.Effect {
+	var all []*wire.Effect
+	for {
+		body, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := ask[*wire.List[*wire.Effect]](t, q, c, wire.EffectList, string(body))
+		all = append(all, page.Items...)
+		if page.Cursor == "" {
+			return all
+		}
+		if r.Limit > 0 && int64(len(page.Items)) > r.Limit {
+			t.Fatalf("%d items", len(page.Items))
+		}
+		r.Cursor = page.Cursor
+		between()
+	}
+}
+
+// A list is complete, without duplicates and newest first, however it is paged
+// and whatever is prepared meanwhile; with and without a store.
+func TestListPages(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWorld(t)
+		w.grow(rt, rapid.IntRange(1, 40).Draw(rt, "entries"))
+		p := open(rt, "p", vfs.NewMem())
+		defer shut(rt, p)
+		p.opts.Now = func() events.Instant { return w.at }
+		apply(rt, p, w.entries...)
+		q := queries(p, w)
+		r := wire.ListRequest{Limit: int64(rapid.IntRange(1, 5).Draw(rt, "limit")),
+			State:     rapid.SampledFrom(append([]string{""}, stateNames()...)).Draw(rt, "state"),
+			Operation: rapid.SampledFrom([]events.OperationName{"", "", "charge", "pay"}).Draw(rt, "operation"),
+			TaskID:    rapid.SampledFrom([]events.TaskID{"", "", "root", "a"}).Draw(rt, "task")}
+		if rapid.Bool().Draw(rt, "since") {
+			r.Since = w.entries[rapid.IntRange(0, len(w.entries)-1).Draw(rt, "from")].Time.String()
+		}
+		if rapid.Bool().Draw(rt, "until") {
+			r.Until = w.entries[rapid.IntRange(0, len(w.entries)-1).Draw(rt, "to")].Time.String()
+		}
+		c := rapid.SampledFrom([]aggregate.Caller{producer, rival, operator, auditor}).Draw(rt, "who")
+		want := expected(w.state, c, r, w.at)
+		if rapid.Bool().Draw(rt, "without a store") {
+			p.fault.set(ErrClosed)
+		}
+		now := w.at
+		p.opts.Now = func() events.Instant { return now }
+		var got []events.EffectID
+		for _, v := range pages(rt, q, c, r, func() {
+			w.must(aggregate.ChangePolicy{Text: policyText + "// " + fmt.Sprint(w.ids) + "\n"})
+			w.do(w.prepare(producer, "charge", "root", "r9", false))
+			apply(rt, p, w.entries[p.State().Seq():]...)
+		}) {
+			if slices.Contains(want, v.EffectID) || !v.CreatedAt.Time().After(now.Time()) {
+				got = append(got, v.EffectID)
+			}
+		}
+		if !slices.Equal(got, want) {
+			rt.Fatalf("%+v for %s\ngot  %v\nwant %v", r, c.Actor(), got, want)
+		}
+	})
+}
+
+func stateNames() []string {
+	var out []string
+	for _, s := range wire.States() {
+		out = append(out, string(s))
+	}
+	return out
+}
+
+// expected is a list without indexes.
+func expected(s *aggregate.State, c aggregate.Caller, r wire.ListRequest, at events.Instant) []events.EffectID {
+	var out []events.EffectID
+	since, _ := events.ParseInstant(r.Since)
+	until, _ := events.ParseInstant(r.Until)
+	s.EachEffect(func(e *aggregate.Effect) bool {
+		v := s.View(e, at)
+		if (r.State == "" || string(v.State) == r.State) && (r.Operation == "" || v.Operation == r.Operation) && (r.TaskID == "" || v.TaskID == r.TaskID) &&
+			v.CreatedAt >= since && (until == 0 || v.CreatedAt < until) && s.MaySee(c, e) {
+			out = append(out, v.EffectID)
+		}
+		return true
+	})
+	slices.Reverse(out)
+	return out
+}
+
+// A cursor goes on with its own question, of its own caller.
+func TestCursorIsBound(t *testing.T) {
+	w := newWorld(t)
+	w.settled()
+	w.settled()
+	_, q := shown(t, w)
+	first := ask[*wire.List[*wire.Effect]](t, q, producer, wire.EffectList, `{"limit":1,"state":"settled"}`)
+	if first.Cursor == "" {
+		t.Fatal("no cursor")
+	}
+	for who, body := range map[aggregate.Caller]string{producer: `{"limit":1,"cursor":%q}`, operator: `{"limit":1,"state":"settled","cursor":%q}`} {
+		if refusal := refused(t, q, who, wire.EffectList, fmt.Sprintf(body, first.Cursor)); refusal.Field != "cursor" {
+			t.Error(refusal)
+		}
+	}
+	second := ask[*wire.List[*wire.Effect]](t, q, producer, wire.EffectList, fmt.Sprintf(`{"limit":7,"state":"settled","cursor":%q}`, first.Cursor))
+	if len(second.Items) != 1 || second.Cursor != "" || second.Items[0].EffectID == first.Items[0].EffectID {
+		t.Errorf("%+v", second)
+	}
+}
+
+// What time has ended is listed as ended before the log says so.
+func TestListShowsExpiry(t *testing.T) {
+	w := newWorld(t)
+	id := w.must(w.prepare(producer, "pay", "root", "r1", false))[0].EffectID
+	w.at = w.at.Add(11 * time.Minute)
+	_, q := shown(t, w)
+	for state, want := range map[wire.State]int{wire.StatePrepared: 0, wire.StateRefused: 1} {
+		got := ask[*wire.List[*wire.Effect]](t, q, producer, wire.EffectList, fmt.Sprintf(`{"state":%q}`, state))
+		if len(got.Items) != want || want == 1 && (got.Items[0].EffectID != id || got.Items[0].Reason != events.ReasonExpired) {
+			t.Errorf("%s: %+v", state, got.Items)
+		}
+	}
+}
+
+// A page is bounded by what a message holds, not only by the limit.
+func TestPageBytes(t *testing.T) {
+	w := newWorld(t)
+	var commands []aggregate.Command
+	for range 40 {
+		c := w.prepare(producer, "charge", "root", "r1", true).(aggregate.Prepare)
+		service := strings.Repeat("s", 250)
+		c.Request.Service = &service
+		commands = append(commands, c)
+	}
+	w.must(commands...)
+	_, q := shown(t, w)
+	for _, size := range []int64{1, 20_000} {
+		p := &page{List: wire.List[*wire.Effect]{}, filter: &filter{caller: producer}, limit: 500, state: w.state, at: w.at, bytes: pageBytes - size}
+		newestLive(w.state, "", p.take)
+		if len(p.Items) == 0 || len(p.Items) == 40 || p.Cursor == "" {
+			t.Errorf("%d left: %d items, cursor %q", size, len(p.Items), p.Cursor)
+		}
+	}
+	if got := pages(t, q, producer, wire.ListRequest{Limit: 500}, func() {}); len(got) != 40 {
+		t.Errorf("%d items", len(got))
+	}
+}
+
+// P4: a list is of one position, while entries are applied: every effect that it
+// says is admitted was admitted there.
+func TestListIsOfOnePosition(t *testing.T) {
+	w := newWorld(t)
+	p := fresh(t)
+	apply(t, p, w.entries...)
+	q := queries(p, w)
+	start := len(w.entries)
+	for range 60 {
+		id := w.admitted()
+		w.must(w.claim(id))
+	}
+	folds := map[uint64]*aggregate.State{}
+	for n := start; n <= len(w.entries); n++ {
+		folds[uint64(n)] = w.fold(uint64(n))
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, e := range w.entries[start:] {
+			if err := p.Apply(context.Background(), e); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	check := func() {
+		for _, state := range []wire.State{wire.StateAdmitted, wire.StateDispatched} {
+			got := ask[*wire.List[*wire.Effect]](t, q, producer, wire.EffectList, fmt.Sprintf(`{"state":%q,"limit":500}`, state))
+			want := expected(folds[got.Position.Seq], producer, wire.ListRequest{State: string(state)}, folds[got.Position.Seq].Head().Time)
+			var ids []events.EffectID
+			for _, v := range got.Items {
+				ids = append(ids, v.EffectID)
+				if v.Position != got.Position {
+					t.Error("an effect of another position")
+				}
+			}
+			if !slices.Equal(ids, want) {
+				t.Errorf("at %s: got %v, want %v", got.Position, ids, want)
+			}
+		}
+	}
+	for {
+		select {
+		case <-done:
+			check()
+			return
+		default:
+			check()
+		}
+	}
+}
