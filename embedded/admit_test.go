@@ -22,7 +22,7 @@ func TestConcurrentAdmits(t *testing.T) {
 	}
 	conns := make([]*client.Client, 8)
 	for i := range conns {
-		conns[i] = r.as("producer")
+		conns[i] = r.another("producer")
 	}
 	var won, repeats atomic.Int64
 	var group sync.WaitGroup
@@ -68,7 +68,7 @@ func TestConcurrentSubmits(t *testing.T) {
 	ids := make([]events.EffectID, 32)
 	var group sync.WaitGroup
 	for i := range ids {
-		p := r.as("producer")
+		p := r.another("producer")
 		group.Go(func() {
 			e, err := p.Submit(t.Context(), wire.SubmitRequest{PrepareRequest: charge("r", "c", 5), Wait: wire.WaitTerminal})
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,10 +22,11 @@ import (
 	"github.com/effectd/effectd/events/client"
 	"github.com/effectd/effectd/events/eventlog"
 	"github.com/effectd/effectd/events/wire"
+	"github.com/effectd/effectd/projector"
 )
 
 // patience is what any wait may take before it is a failure.
-const patience = 60 * time.Second
+const patience = 6 * time.Second
 
 const chargeContract = `
 name: charge
@@ -57,6 +59,9 @@ type rig struct {
 	dir  string
 	opts embedded.Options
 	node *embedded.Node
+
+	mu      sync.Mutex
+	clients map[string]*client.Client
 }
 
 // newRig is a fresh ledger with the charge contract for a service. Edits replace
@@ -117,6 +122,7 @@ func (r *rig) stop() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+	r.hangUp()
 	if err := r.node.Stop(ctx); err != nil {
 		r.Error(err)
 	}
@@ -129,10 +135,36 @@ func (r *rig) restart() {
 	r.start()
 }
 
-// as connects as a user of the tenant main.
+// as connects as a user of the tenant main; once per life of the node.
 func (r *rig) as(who string) *client.Client {
 	r.Helper()
+	url := r.node.Ready().NATSURL
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.clients[url+who]; c != nil && c.Conn().IsConnected() {
+		return c
+	}
+	if r.clients == nil {
+		r.clients = map[string]*client.Client{}
+	}
+	r.clients[url+who] = r.another(who)
+	return r.clients[url+who]
+}
+
+// another is a connection of its own.
+func (r *rig) another(who string) *client.Client {
+	r.Helper()
 	return dial(r, r.node.Ready().NATSURL, r.dir, who)
+}
+
+// hangUp ends the connections of as.
+func (r *rig) hangUp() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.clients {
+		c.Close()
+	}
+	r.clients = nil
 }
 
 func dial(t testing.TB, url, dir, who string) *client.Client {
@@ -319,18 +351,70 @@ func (r *rig) stored() (entries []events.Stored) {
 	return entries
 }
 
-func readAll(t testing.TB, log eventlog.Log) (entries []events.Stored) {
+func readAll(t testing.TB, log eventlog.Log) []events.Stored {
 	t.Helper()
-	for {
-		more, err := log.Read(t.Context(), uint64(len(entries))+1, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(more) == 0 {
-			return entries
-		}
+	last, err := log.Last(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := readTo(t.Context(), log, last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entries
+}
+
+// readTo reads a log up to an entry.
+func readTo(ctx context.Context, log eventlog.Log, last uint64) (entries []events.Stored, err error) {
+	for uint64(len(entries)) < last && err == nil {
+		var more []events.Stored
+		more, err = log.Read(ctx, uint64(len(entries))+1, int(last)-len(entries))
 		entries = append(entries, more...)
 	}
+	return entries, err
+}
+
+// sameProjection checks that the projection of a stopped node is the fold of its
+// log, by digest.
+func sameProjection(t testing.TB, r *rig) {
+	t.Helper()
+	entries := r.stored()
+	fresh := projectionIn(t, t.TempDir())
+	if err := fresh.ApplyMany(t.Context(), entries); err != nil {
+		t.Fatal(err)
+	}
+	kept := projectionIn(t, r.home().ProjectionDir())
+	if kept.State().Seq() != uint64(len(entries)) {
+		t.Fatalf("the projection ends at %d, the log at %d", kept.State().Seq(), len(entries))
+	}
+	if got, want := digest(t, kept), digest(t, fresh); got != want {
+		t.Fatalf("digest %s, a fresh fold has %s", got, want)
+	}
+	if got, want := kept.State().Digest(), folded(t, entries).Digest(); got != want {
+		t.Fatalf("digest of the state %s, a fresh fold has %s", got, want)
+	}
+}
+
+func projectionIn(t testing.TB, dir string) *projector.Projection {
+	t.Helper()
+	p, err := projector.Open(dir, projector.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
+func digest(t testing.TB, p *projector.Projection) events.Digest {
+	t.Helper()
+	d, err := p.Digest()
+	if err == nil {
+		err = p.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 // folded folds a log and checks chain and budgets.

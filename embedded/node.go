@@ -104,7 +104,7 @@ func (n *Node) open(ctx context.Context) (distrust, fatal error) {
 	if distrust != nil && !errors.Is(distrust, eventlog.ErrUntrusted) {
 		return nil, distrust
 	}
-	if n.projection, fatal = openProjection(n.home.ProjectionDir(), n.opts.Logger, n.now); fatal != nil {
+	if n.projection, fatal = openProjection(n.home.ProjectionDir(), n.home.LedgerID(), n.opts.Logger, n.now); fatal != nil {
 		return nil, fatal
 	}
 	mark, err := n.openAnchor()

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/effectd/effectd/embedded/home"
 	"github.com/effectd/effectd/events/eventlog"
 	"github.com/effectd/effectd/projector"
+	"github.com/effectd/effectd/projector/anchor"
 )
 
 // OpenLog reads the log of a stopped node, through a server of its own that
@@ -47,7 +49,7 @@ func Rebuild(ctx context.Context, opts Options) (err error) {
 	if err := projector.Reset(n.home.ProjectionDir(), projector.Options{}); err != nil {
 		return fmt.Errorf("rebuild: %w", err)
 	}
-	if n.projection, err = openProjection(n.home.ProjectionDir(), n.opts.Logger, n.now); err != nil {
+	if n.projection, err = openProjection(n.home.ProjectionDir(), n.home.LedgerID(), n.opts.Logger, n.now); err != nil {
 		return fmt.Errorf("rebuild: %w", err)
 	}
 	return n.projection.CatchUp(ctx, log, func(done, total uint64) { n.opts.Progress("projection", done, total) })
@@ -67,4 +69,26 @@ func (n *Node) enter(ctx context.Context) error {
 	}
 	n.link, err = connect(ctx, n.opts, n.home, n.config)
 	return err
+}
+
+// CheckAnchor compares a log with the anchor of a data directory, whether a node
+// runs there or not: nil, or a *eventlog.Distrust that says what differs.
+func CheckAnchor(ctx context.Context, opts Options, log eventlog.Log) error {
+	opts = opts.withDefaults()
+	h, err := home.Open(opts.Data, opts.Config)
+	if err != nil {
+		return err
+	}
+	mark, err := anchor.Read(vfs.Default, opts.anchorDir(h))
+	if err != nil {
+		return distrust(0, "anchor: "+err.Error())
+	}
+	status, err := log.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if status.Fingerprint(h.LedgerID()) != mark.Fingerprint {
+		return distrust(0, "the stream has another fingerprint than the anchor: it was made anew")
+	}
+	return checkMark(ctx, log, status.LastSeq, "the anchor", mark.Seq, mark.SHA256)
 }

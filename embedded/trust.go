@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -16,11 +15,16 @@ import (
 	"github.com/effectd/effectd/projector/anchor"
 )
 
-// openProjection opens the projection; one that is damaged or of another format is
-// dropped, and folded again from the log.
-func openProjection(dir string, log *slog.Logger, now func() events.Instant) (*projector.Projection, error) {
+// openProjection opens the projection of a ledger; one that is damaged, of another
+// format or of another ledger is dropped, and folded again from the log.
+func openProjection(dir string, of events.LedgerID, log *slog.Logger, now func() events.Instant) (*projector.Projection, error) {
 	opts := projector.Options{Now: now, Logger: log}
 	p, err := projector.Open(dir, opts)
+	if err == nil {
+		if head := p.State().Head(); head.Seq > 0 && head.LedgerID != of {
+			err = errors.Join(projector.ErrRebuild, errors.New("it is of another ledger"), p.Close())
+		}
+	}
 	if !errors.Is(err, projector.ErrRebuild) {
 		return p, err
 	}
@@ -49,10 +53,11 @@ func distrust(seq uint64, reason string) error { return &eventlog.Distrust{Reaso
 
 // known adds to the loss of a whole stream what is known to have been in it.
 func known(err error, mark anchor.Mark) error {
-	if mark.Seq == 0 {
+	var d *eventlog.Distrust
+	if mark.Seq == 0 || !errors.As(err, &d) {
 		return err
 	}
-	return distrust(0, fmt.Sprintf("%s; the anchor has seen entry %d", strings.TrimPrefix(err.Error(), eventlog.ErrUntrusted.Error()+": "), mark.Seq))
+	return distrust(d.Seq, fmt.Sprintf("%s; the anchor has seen entry %d", d.Reason, mark.Seq))
 }
 
 // checkHistory compares the log with what anchor and projection know of it.
@@ -64,30 +69,27 @@ func (n *Node) checkHistory(ctx context.Context, mark anchor.Mark) error {
 	if got := status.Fingerprint(n.home.LedgerID()); got != mark.Fingerprint {
 		return distrust(0, "the stream has another fingerprint than the anchor: it was made anew")
 	}
-	if status.LastSeq < mark.Seq {
-		return distrust(status.LastSeq+1, fmt.Sprintf("the log ends at %d, the anchor has seen %d", status.LastSeq, mark.Seq))
-	}
-	if err := n.checkEntry(ctx, "the anchor", mark.Seq, mark.SHA256); err != nil {
+	if err := checkMark(ctx, n.log, status.LastSeq, "the anchor", mark.Seq, mark.SHA256); err != nil {
 		return err
 	}
 	head := n.projection.State().Head()
-	if status.LastSeq < head.Seq {
-		return distrust(status.LastSeq+1, fmt.Sprintf("the log ends at %d, the projection has seen %d", status.LastSeq, head.Seq))
-	}
-	return n.checkEntry(ctx, "the projection", head.Seq, head.SHA256)
+	return checkMark(ctx, n.log, status.LastSeq, "the projection", head.Seq, head.SHA256)
 }
 
-// checkEntry compares one entry with what somebody remembers of it.
-func (n *Node) checkEntry(ctx context.Context, who string, seq uint64, sha events.Digest) error {
+// checkMark compares a log that ends at last with what somebody remembers of it.
+func checkMark(ctx context.Context, log eventlog.Log, last uint64, who string, seq uint64, sha events.Digest) error {
+	if last < seq {
+		return distrust(last+1, fmt.Sprintf("the log ends at %d, %s has seen %d", last, who, seq))
+	}
 	if seq == 0 {
 		return nil
 	}
-	entries, err := n.log.Read(ctx, seq, 1)
+	entries, err := log.Read(ctx, seq, 1)
 	if err != nil {
 		return err
 	}
 	if len(entries) == 0 || entries[0].SHA256 != sha {
-		return distrust(seq, fmt.Sprintf("entry %d is not the one that %s has seen", seq, who))
+		return distrust(seq, "it is not the one that "+who+" has seen")
 	}
 	return nil
 }

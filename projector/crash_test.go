@@ -9,18 +9,18 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-	"pgregory.net/rapid"
 )
 
 // story applies the log, with flushes and restarts in between. Whatever becomes of
-// the files, an open projection goes on; the error says that it could not be
-// opened or closed.
-func story(t *testing.T, w *world, files vfs.FS) error {
+// the files while it is open, a projection goes on; the error is of closing it.
+func story(t *testing.T, w *world, files vfs.FS, opening func(bool)) error {
 	t.Helper()
-	p, err := Open("p", Options{FS: files})
-	if err != nil {
-		return err
+	opened := func() *Projection {
+		opening(true)
+		defer opening(false)
+		return open(t, "p", files)
 	}
+	p := opened()
 	for i, e := range w.entries {
 		apply(t, p, e)
 		if i%7 == 3 && p.flush() != nil && p.Fault() == nil {
@@ -30,10 +30,7 @@ func story(t *testing.T, w *world, files vfs.FS) error {
 			if err := p.Close(); err != nil {
 				return err
 			}
-			if p, err = Open("p", Options{FS: files}); err != nil {
-				return err
-			}
-			if p.State().Seq() != e.Seq {
+			if p = opened(); p.State().Seq() != e.Seq {
 				t.Fatalf("closed at entry %d, opened at %d", e.Seq, p.State().Seq())
 			}
 		}
@@ -82,45 +79,48 @@ func reset(t *testing.T, files vfs.FS) {
 	}
 }
 
-// crossing calls f at the k-th operation that changes files.
-func crossing(files vfs.FS, k int64, f func() error) (vfs.FS, *atomic.Int64) {
-	var n atomic.Int64
-	return errorfs.Wrap(files, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if changes(op) && n.Add(1) == k {
-			return f()
-		}
-		return nil
-	})), &n
+// crossing calls f at the k-th operation that changes files and every one behind
+// it; nothing counts while a projection is being opened.
+type crossing struct {
+	k       int64
+	f       func(n int64) error
+	n       atomic.Int64
+	opening atomic.Bool
 }
 
-func storyWorld(t *testing.T) *world {
-	w := newWorld(t)
-	rapid.Check(t, func(rt *rapid.T) {
-		if len(w.entries) < 25 {
-			w.grow(rt, 5)
-		}
-	})
-	w.entries = w.entries[:25]
-	w.state = w.fold(25)
-	w.log.Truncate(25)
-	return w
+func (c *crossing) wrap(files vfs.FS) vfs.FS { return errorfs.Wrap(files, c) }
+
+func (c *crossing) String() string { return "" }
+
+// MaybeError implements [errorfs.Injector]. A directory that cannot be synced is
+// left out: Pebble ends the process then, knowing nothing any more.
+func (c *crossing) MaybeError(op errorfs.Op) error {
+	if op.Kind.ReadOrWrite() != errorfs.OpIsWrite || op.Path == "p" || c.opening.Load() {
+		return nil
+	}
+	if n := c.n.Add(1); n >= c.k {
+		return c.f(n)
+	}
+	return nil
 }
 
 // P1: power loss at every change of a file, with nothing, some and all of what
 // was not synced.
 func TestCrashAnywhere(t *testing.T) {
-	w := storyWorld(t)
+	w := newWorld(t).grown(25, 1)
 	seen := map[uint64]bool{}
 	for k, reached := int64(1), true; reached; k += step {
 		disk := vfs.NewCrashableMem()
 		var left [3]*vfs.MemFS
-		files, _ := crossing(disk, k, func() error {
-			for i, percent := range []int{0, 50, 100} {
-				left[i] = disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rand.New(rand.NewPCG(uint64(k), uint64(i)))})
+		c := &crossing{k: k, f: func(n int64) error {
+			for i := range left {
+				if n == k {
+					left[i] = crashed(disk, 50*i, uint64(k))
+				}
 			}
 			return nil
-		})
-		if err := story(t, w, files); err != nil {
+		}}
+		if err := story(t, w, c.wrap(disk), func(bool) {}); err != nil {
 			t.Fatal(err)
 		}
 		if reached = left[0] != nil; reached {
@@ -137,42 +137,31 @@ func TestCrashAnywhere(t *testing.T) {
 	}
 }
 
-// changes reports whether an operation changes files. A directory that cannot be
-// synced is left out: Pebble ends the process then, knowing nothing any more.
-func changes(op errorfs.Op) bool {
-	return op.Kind.ReadOrWrite() == errorfs.OpIsWrite && op.Path != "p"
+func crashed(disk *vfs.MemFS, unsynced int, seed uint64) *vfs.MemFS {
+	return disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: unsynced, RNG: rand.New(rand.NewPCG(seed, uint64(unsynced)))})
 }
 
 // step thins out the crossings: a prime, so that repeated patterns are met at
 // different places.
 const step = 3
 
-// P6: a file operation that fails, once or from then on, is reported; the process
-// goes on, and what is stored is the fold of a prefix.
+// P6: a file operation that fails, once or from then on, is reported; the
+// projection goes on, and what is stored is the fold of a prefix.
 func TestFilesFail(t *testing.T) {
-	w := storyWorld(t)
+	w := newWorld(t).grown(25, 1)
 	for _, lasting := range []bool{false, true} {
 		for k, reached := int64(1), true; reached; k += step {
 			disk := vfs.NewCrashableMem()
-			var on errorfs.Toggle
-			on.Injector = errorfs.ErrInjected
-			files, n := crossing(disk, k, func() error {
-				if lasting {
-					on.On()
-				}
-				return errorfs.ErrInjected
-			})
-			_ = story(t, w, errorfs.Wrap(files, errorfs.InjectorFunc(func(op errorfs.Op) error {
-				if changes(op) {
-					return on.MaybeError(op)
+			c := &crossing{k: k, f: func(n int64) error {
+				if lasting || n == k {
+					return errorfs.ErrInjected
 				}
 				return nil
-			})))
-			reached = n.Load() >= k
-			for _, percent := range []int{0, 100} {
-				left := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rand.New(rand.NewPCG(1, 1))})
-				reset(t, left)
-				survives(t, w, left)
+			}}
+			_ = story(t, w, c.wrap(disk), c.opening.Store)
+			reached = c.n.Load() >= k
+			for _, unsynced := range []int{0, 100} {
+				survives(t, w, crashed(disk, unsynced, 1))
 			}
 		}
 	}

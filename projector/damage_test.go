@@ -12,7 +12,6 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/effectd/effectd/events"
-	"pgregory.net/rapid"
 )
 
 // rebuilds says that the directory is refused, removes it and rebuilds it.
@@ -88,12 +87,7 @@ func recordRow(t *testing.T, w *world, kind byte, id string) (key []byte, ok boo
 // P6: whatever byte of whatever file is flipped, and whatever file is lost, it is
 // reported, or it makes no difference.
 func TestDamagedFiles(t *testing.T) {
-	w := newWorld(t)
-	rapid.Check(t, func(rt *rapid.T) {
-		if len(w.entries) < 40 {
-			w.grow(rt, 10)
-		}
-	})
+	w := newWorld(t).grown(40, 2)
 	whole := t.TempDir()
 	p := open(t, whole, nil)
 	half := len(w.entries) / 2

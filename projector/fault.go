@@ -64,6 +64,16 @@ func (f *fault) guard(work func() error) error {
 	}
 }
 
+// close closes the store, if it lives.
+func (f *fault) close(db *pebble.DB) error {
+	select {
+	case <-f.dead:
+		return nil
+	default:
+		return f.guard(db.Close)
+	}
+}
+
 // Infof implements [pebble.Logger].
 func (f *fault) Infof(string, ...any) {}
 
@@ -74,10 +84,18 @@ func (f *fault) Errorf(format string, args ...any) {
 
 // Fatalf implements [pebble.Logger]. What was being written may be lost or half
 // there: to write on, as Pebble does when this returns, would damage the store.
-func (f *fault) Fatalf(format string, args ...any) { f.failed(fmt.Errorf(format, args...)) }
+func (f *fault) Fatalf(format string, args ...any) {
+	f.end(fmt.Errorf(format, args...))
+	runtime.Goexit()
+}
 
-// failed is called on Pebble's goroutines when a flush or a compaction failed.
+// failed is called on Pebble's goroutines when a flush or a compaction failed. What
+// only read a damaged file may go on.
 func (f *fault) failed(err error) {
+	if pebble.IsCorruptionError(err) {
+		f.set(err)
+		return
+	}
 	f.end(err)
 	runtime.Goexit()
 }

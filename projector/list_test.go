@@ -2,6 +2,7 @@ package projector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,8 +45,7 @@ func TestListPages(t *testing.T) {
 		w := newWorld(t)
 		w.grow(rt, rapid.IntRange(1, 40).Draw(rt, "entries"))
 		p := open(rt, "p", vfs.NewMem())
-		defer shut(rt, p)
-		p.opts.Now = func() events.Instant { return w.at }
+		defer func() { _ = p.Close() }()
 		apply(rt, p, w.entries...)
 		q := queries(p, w)
 		r := wire.ListRequest{Limit: int64(rapid.IntRange(1, 5).Draw(rt, "limit")),
@@ -61,7 +61,7 @@ func TestListPages(t *testing.T) {
 		c := rapid.SampledFrom([]aggregate.Caller{producer, rival, operator, auditor}).Draw(rt, "who")
 		want := expected(w.state, c, r, w.at)
 		if rapid.Bool().Draw(rt, "without a store") {
-			p.fault.set(ErrClosed)
+			p.fault.set(errors.New("no more"))
 		}
 		now := w.at
 		p.opts.Now = func() events.Instant { return now }

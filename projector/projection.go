@@ -71,7 +71,7 @@ func Open(dir string, opts Options) (*Projection, error) {
 	}
 	state, err := load(db)
 	if err != nil {
-		return nil, fmt.Errorf("open projection: %w", errors.Join(err, db.Close()))
+		return nil, fmt.Errorf("open projection: %w", errors.Join(err, f.close(db)))
 	}
 	p := &Projection{opts: opts, db: db, fault: f, base: state, done: make(chan struct{})}
 	p.state.Store(state.Branch())
@@ -132,12 +132,7 @@ func (p *Projection) Close() error {
 	defer p.reading.Unlock()
 	p.closed = true
 	close(p.done)
-	select {
-	case <-p.fault.dead:
-	default:
-		err = errors.Join(err, p.fault.guard(p.db.Close))
-	}
-	if err != nil {
+	if err := errors.Join(err, p.fault.close(p.db)); err != nil {
 		return fmt.Errorf("close projection: %w", err)
 	}
 	return nil

@@ -22,6 +22,17 @@ func (w *world) grow(t *rapid.T, n int) {
 	}
 }
 
+// grown is a world with at least n entries, the same for the same seed.
+func (w *world) grown(n, seed int) *world {
+	rapid.Custom(func(t *rapid.T) int {
+		for len(w.entries) < n {
+			w.grow(t, 1)
+		}
+		return n
+	}).Example(seed)
+	return w
+}
+
 func (w *world) random(t *rapid.T) aggregate.Command {
 	id := w.someEffect(t)
 	task := rapid.SampledFrom([]events.TaskID{"root", "root", "a", "b"}).Draw(t, "task")

@@ -28,6 +28,7 @@ type cli struct {
 	Doctor doctorCmd `cmd:"" group:"node" help:"Check a data directory and say what to do."`
 	Ledger ledgerCmd `cmd:"" group:"node" help:"The ledger itself: status, confirm-clock."`
 	User   userCmd   `cmd:"" group:"node" help:"Principals and their keys: add, list."`
+	Bench  benchCmd  `cmd:"" group:"node" help:"Measure effects per second on a scratch ledger, beside the same pipeline without the law."`
 
 	Verify     verifyCmd     `cmd:"" group:"audit" help:"Check the whole log: chain, digests, decisions, budgets."`
 	Rebuild    rebuildCmd    `cmd:"" group:"audit" help:"Make the projection again from the log."`

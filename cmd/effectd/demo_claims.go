@@ -59,7 +59,7 @@ func (s *story) begin(title string) {
 // say prints a line for people.
 func (s *story) say(format string, args ...any) {
 	if !s.json {
-		fmt.Fprintf(s.out, format+"\n", args...)
+		s.tell(format, args...)
 	}
 }
 
@@ -77,8 +77,8 @@ func (s *story) failed(err error) error {
 		return err
 	}
 	s.say("   ✗ %s", f.claim)
-	fmt.Fprintf(s.err, "effectd: the demo failed: %s\n", f)
-	return exit(exitRefused)
+	s.note("effectd: the demo failed: %s", f)
+	return exitRefused
 }
 
 func (s *story) end(took time.Duration, keep bool) {

@@ -77,7 +77,7 @@ func disk(h *home.Home, cfg home.Config) diagnosis {
 	if err := unix.Statfs(h.Dir(), &s); err != nil {
 		return fault("disk", err.Error(), "")
 	}
-	free := int64(s.Bavail) * int64(s.Bsize)
+	free := int64(s.Bavail) * s.Bsize
 	says := size(free) + " free"
 	switch reserve := int64(cfg.DiskReserve); {
 	case free < reserve:

@@ -153,9 +153,9 @@ func effectRows(p *page, items []wire.Effect, now time.Time) {
 func proven(x *wire.Effect) error {
 	switch {
 	case x.State == wire.StateUnknown:
-		return exit(exitUnknown)
+		return exitUnknown
 	case x.State == wire.StateRefused, x.State == wire.StateSettled && x.Outcome != events.OutcomeSucceeded:
-		return exit(exitRefused)
+		return exitRefused
 	}
 	return nil
 }

@@ -12,14 +12,18 @@ import (
 // withdrawCmd ends one's own effect before its claim.
 type withdrawCmd struct {
 	target
-	Effect string `arg:"" help:"Id of the effect."`
+	which
 	Reason string `placeholder:"TEXT" help:"Why; it is recorded."`
 }
 
 // Run implements the command.
 func (c *withdrawCmd) Run(e *env) error {
 	return c.call(e, events.RoleProducer, func(ctx context.Context, l *client.Client) error {
-		x, err := l.Withdraw(ctx, wire.EffectReasonRequest{EffectID: events.EffectID(c.Effect), Reason: c.Reason})
+		id, err := c.id(ctx, l)
+		if err != nil {
+			return err
+		}
+		x, err := l.Withdraw(ctx, wire.EffectReasonRequest{EffectID: id, Reason: c.Reason})
 		return e.effect(&x, changed(err), false)
 	})
 }
@@ -27,14 +31,18 @@ func (c *withdrawCmd) Run(e *env) error {
 // revokeCmd takes back the authority of an effect before its claim.
 type revokeCmd struct {
 	target
-	Effect string `arg:"" help:"Id of the effect."`
+	which
 	Reason string `placeholder:"TEXT" help:"Why; it is recorded."`
 }
 
 // Run implements the command.
 func (c *revokeCmd) Run(e *env) error {
 	return c.call(e, events.RoleOperator, func(ctx context.Context, l *client.Client) error {
-		x, err := l.Revoke(ctx, wire.EffectReasonRequest{EffectID: events.EffectID(c.Effect), Reason: c.Reason})
+		id, err := c.id(ctx, l)
+		if err != nil {
+			return err
+		}
+		x, err := l.Revoke(ctx, wire.EffectReasonRequest{EffectID: id, Reason: c.Reason})
 		return e.effect(&x, changed(err), false)
 	})
 }
@@ -42,7 +50,7 @@ func (c *revokeCmd) Run(e *env) error {
 // reconcileCmd makes one bounded attempt to learn the outcome of an unknown effect.
 type reconcileCmd struct {
 	target
-	Effect   string        `arg:"" help:"Id of the effect."`
+	which
 	Method   string        `enum:"query,resubmit_same_key" default:"query" help:"Ask the service, or send again under the same key where the contract proves that safe: ${enum}."`
 	Deadline time.Duration `placeholder:"30s" help:"How long the attempt may take."`
 }
@@ -50,7 +58,11 @@ type reconcileCmd struct {
 // Run implements the command.
 func (c *reconcileCmd) Run(e *env) error {
 	return c.call(e, events.RoleOperator, func(ctx context.Context, l *client.Client) error {
-		x, err := l.Reconcile(ctx, wire.ReconcileRequest{EffectID: events.EffectID(c.Effect), Method: events.Method(c.Method), DeadlineMS: c.Deadline.Milliseconds()})
+		id, err := c.id(ctx, l)
+		if err != nil {
+			return err
+		}
+		x, err := l.Reconcile(ctx, wire.ReconcileRequest{EffectID: id, Method: events.Method(c.Method), DeadlineMS: c.Deadline.Milliseconds()})
 		return e.effect(&x, changed(err), true)
 	})
 }

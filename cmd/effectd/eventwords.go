@@ -32,8 +32,9 @@ func eventWords(ev *events.Event) string {
 		return joined("by "+string(d.By), d.Reason)
 	case events.Contradicted:
 		return string(d.Outcome)
+	default:
+		return lawWords(ev)
 	}
-	return lawWords(ev)
 }
 
 // lawWords is eventWords of what concerns no single effect.
@@ -61,8 +62,9 @@ func lawWords(ev *events.Event) string {
 		return d.Reason
 	case events.Collected:
 		return count(len(d.Effects), "effect", "effects")
+	default:
+		return ""
 	}
-	return ""
 }
 
 func permittedWords(a events.Authorization) string {

@@ -23,7 +23,7 @@ const (
 
 func (x exit) Error() string { return fmt.Sprintf("exit code %d", int(x)) }
 
-// usage is a command line that makes no sense.
+// usage is a command line that makes no sense, and the way out.
 type usage struct{ what, hint string }
 
 func (u *usage) Error() string { return u.what }
@@ -52,7 +52,7 @@ func (e *env) fail(err error) int {
 	case errors.As(err, &done):
 		return int(done)
 	case errors.As(err, &bad):
-		fmt.Fprintf(e.err, "effectd: %s\n  → %s\n", bad.what, bad.hint)
+		e.note("effectd: %s\n  → %s", bad.what, bad.hint)
 		return int(exitUsage)
 	}
 	refusal, code := classify(err)
@@ -111,12 +111,12 @@ func (e *env) explain(refusal *wire.Error, next string) {
 	if refusal.Field != "" {
 		text += refusal.Field + ": "
 	}
-	fmt.Fprintln(e.err, text+refusal.Message)
+	e.note("%s", plain(text+refusal.Message))
 	if x := refusal.Effect; x != nil && !e.json {
-		fmt.Fprintf(e.err, "  effect %s: %s\n", x.EffectID, stateWords(x))
+		e.note("  effect %s: %s", x.EffectID, stateWords(x))
 	}
 	if next != "" {
-		fmt.Fprintln(e.err, "  → "+next)
+		e.note("  → %s", next)
 	}
 }
 
@@ -145,7 +145,7 @@ func adviceFor(err error, refusal *wire.Error) string {
 		return h.next
 	}
 	if errors.Is(err, client.ErrDenied) {
-		return "act as somebody whose role may: --as operator, --as producer, --as auditor"
+		return "act as somebody whose role may, such as --as operator; with --nkey, --tenant and --principal must name the user of the key"
 	}
 	return advice[refusal.Code]
 }

@@ -12,9 +12,7 @@ import (
 // getCmd shows one effect. With --wait the exit code speaks of its outcome.
 type getCmd struct {
 	target
-	Effect      string        `arg:"" optional:"" help:"Id of the effect."`
-	RunID       string        `name:"run-id" placeholder:"ID" help:"Instead of the id: the run, with --causal-id."`
-	CausalID    string        `name:"causal-id" placeholder:"ID" help:"Instead of the id: the step, with --run-id."`
+	which
 	Wait        string        `enum:"none,admitted,terminal" default:"none" help:"Wait until it is admitted or its end is known (terminal)."`
 	Timeout     time.Duration `placeholder:"4s" help:"How long to wait."`
 	MinPosition string        `name:"min-position" placeholder:"SEQ.N" help:"Answer from this position of the log or later."`
@@ -22,9 +20,6 @@ type getCmd struct {
 
 // Run implements the command.
 func (c *getCmd) Run(e *env) error {
-	if c.Effect == "" && (c.RunID == "" || c.CausalID == "") {
-		return &usage{"name the effect", "effectd get EFFECT, or effectd get --run-id ID --causal-id ID"}
-	}
 	return c.call(e, events.RoleOperator, func(ctx context.Context, l *client.Client) error {
 		x, err := l.Get(ctx, wire.GetRequest{EffectID: events.EffectID(c.Effect), RunID: events.RunID(c.RunID), CausalID: events.CausalID(c.CausalID),
 			Wait: c.Wait, TimeoutMS: c.Timeout.Milliseconds(), MinPosition: c.MinPosition})

@@ -141,3 +141,21 @@ func TestDuration(t *testing.T) {
 		}
 	}
 }
+
+// M4: a claim that does not hold says what was expected and what was found, and
+// fails the demo.
+func TestFalseClaim(t *testing.T) {
+	var out, errs bytes.Buffer
+	s := &story{env: &env{out: &out, err: &errs}}
+	reached := false
+	err := s.failed(all(that(s, "one is one", 1, 1), that(s, "one is two", 2, 1), func() error { reached = true; return nil }))
+	if code := s.fail(err); code != int(exitRefused) || reached {
+		t.Errorf("exit code %d, went on: %v", code, reached)
+	}
+	if want := "   ✓ one is one\n   ✗ one is two\n"; out.String() != want {
+		t.Errorf("stdout %q, want %q", &out, want)
+	}
+	if want := "effectd: the demo failed: one is two: expected 2, got 1\n"; errs.String() != want {
+		t.Errorf("stderr %q, want %q", &errs, want)
+	}
+}

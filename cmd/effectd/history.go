@@ -16,23 +16,27 @@ import (
 // historyCmd shows the events of one effect with the time between them.
 type historyCmd struct {
 	target
-	Effect string `arg:"" help:"Id of the effect."`
+	which
 }
 
 // Run implements the command.
 func (c *historyCmd) Run(e *env) error {
 	return c.call(e, events.RoleOperator, func(ctx context.Context, l *client.Client) error {
-		items, err := history(ctx, l, events.EffectID(c.Effect))
+		id, err := c.id(ctx, l)
+		if err != nil {
+			return err
+		}
+		pages, err := history(ctx, l, id)
 		if err != nil {
 			return err
 		}
 		if e.json {
-			for _, item := range items {
-				e.object(item)
+			for _, page := range pages {
+				e.object(page)
 			}
 			return nil
 		}
-		steps, err := opened(items)
+		steps, err := opened(pages)
 		if err != nil {
 			return err
 		}
@@ -42,16 +46,16 @@ func (c *historyCmd) Run(e *env) error {
 }
 
 // history reads every page of an effect's events.
-func history(ctx context.Context, l *client.Client, id events.EffectID) ([]wire.HistoryItem, error) {
-	var all []wire.HistoryItem
+func history(ctx context.Context, l *client.Client, id events.EffectID) ([]wire.History, error) {
+	var pages []wire.History
 	for r := (wire.HistoryRequest{EffectID: id}); ; {
 		h, err := client.Call[wire.HistoryRequest, wire.History](ctx, l, wire.EffectHistory, r)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, h.Items...)
+		pages = append(pages, h)
 		if h.Cursor == "" {
-			return all, nil
+			return pages, nil
 		}
 		r.Cursor = h.Cursor
 	}
@@ -63,14 +67,16 @@ type step struct {
 	ev events.Event
 }
 
-func opened(items []wire.HistoryItem) ([]step, error) {
-	steps := make([]step, len(items))
-	for i, item := range items {
-		ev, err := openEvent(item.Event)
-		if err != nil {
-			return nil, fmt.Errorf("event at %s: %w", item.Position, err)
+func opened(pages []wire.History) ([]step, error) {
+	var steps []step
+	for _, page := range pages {
+		for _, item := range page.Items {
+			ev, err := openEvent(item.Event)
+			if err != nil {
+				return nil, fmt.Errorf("event at %s: %w", item.Position, err)
+			}
+			steps = append(steps, step{item.Position, ev})
 		}
-		steps[i] = step{item.Position, ev}
 	}
 	return steps, nil
 }

@@ -26,7 +26,7 @@ func (c *ledgerStatusCmd) Run(e *env) error {
 		}
 		e.show(s, func(p *page) { statusPage(p, &s) })
 		if !s.Trusted || !s.ClockTrusted {
-			return exit(exitUnreachable)
+			return exitUnreachable
 		}
 		return nil
 	})

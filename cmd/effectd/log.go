@@ -11,7 +11,6 @@ import (
 
 	"github.com/effectd/effectd/embedded"
 	"github.com/effectd/effectd/events"
-	"github.com/effectd/effectd/events/client"
 	"github.com/effectd/effectd/events/eventlog"
 )
 
@@ -40,18 +39,19 @@ func (i identity) liveLog(ctx context.Context) (eventlog.Log, func(), error) {
 // openLog opens the log wherever it is: on the named server, of the running node,
 // or of a data directory at rest.
 func (t *target) openLog(e *env) (eventlog.Log, func(), error) {
-	who, err := t.identity(events.RoleAuditor)
+	log, closeLog, err := t.runningLog(e)
 	if errors.Is(err, errNotRunning) {
 		return embedded.OpenLog(e.ctx, embedded.Options{Data: t.Data, Logger: slog.New(slog.DiscardHandler)})
 	}
+	return log, closeLog, err
+}
+
+func (t *target) runningLog(e *env) (eventlog.Log, func(), error) {
+	who, err := t.identity(events.RoleAuditor)
 	if err != nil {
 		return nil, nil, err
 	}
-	log, closeLog, err := who.liveLog(e.ctx)
-	if errors.Is(err, client.ErrUnreachable) && t.NATS == "" {
-		return embedded.OpenLog(e.ctx, embedded.Options{Data: t.Data, Logger: slog.New(slog.DiscardHandler)})
-	}
-	return log, closeLog, err
+	return who.liveLog(e.ctx)
 }
 
 // readAll hands out every entry in order, and tells how far it is. A log that

@@ -57,8 +57,12 @@ func run(ctx context.Context, args []string, e *env) (code int) {
 	if err != nil {
 		return e.fail(usageOf(err))
 	}
-	e.ctx, e.json = ctx, cli.JSON
-	return e.fail(chosen.Run(e))
+	out := &sink{w: e.out}
+	e.ctx, e.json, e.out = ctx, cli.JSON, out
+	if err = chosen.Run(e); err == nil && out.err != nil {
+		err = fmt.Errorf("standard output: %w", out.err)
+	}
+	return e.fail(err)
 }
 
 func usageOf(err error) error {
@@ -67,5 +71,10 @@ func usageOf(err error) error {
 	if errors.As(err, &parse) && parse.Context != nil && parse.Context.Selected() != nil {
 		hint = parse.Context.Selected().FullPath() + " --help"
 	}
-	return &usage{what: err.Error(), hint: hint}
+	what := err.Error()
+	var bad *usage // of a Validate: without the path that kong puts before it
+	if errors.As(err, &bad) {
+		what = bad.what
+	}
+	return &usage{what: what, hint: hint}
 }

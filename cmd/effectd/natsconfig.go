@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json" // the types of the stream are written for it
 	"fmt"
+	"strings"
 
 	"github.com/effectd/effectd/embedded/home"
 	"github.com/effectd/effectd/embedded/natsserver"
@@ -37,7 +38,7 @@ func (c *natsConfigCmd) Run(e *env) error {
 		}{text})
 		return nil
 	}
-	fmt.Fprint(e.out, text)
+	e.tell("%s", strings.TrimSuffix(text, "\n"))
 	return nil
 }
 
@@ -84,6 +85,6 @@ func (c *natsConfigCmd) stream(e *env, h *home.Home) error {
 	if err != nil {
 		return fmt.Errorf("stream definition: %w", err)
 	}
-	_, err = fmt.Fprintln(e.out, string(text))
-	return err
+	e.tell("%s", text)
+	return nil
 }

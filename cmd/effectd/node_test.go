@@ -182,6 +182,9 @@ func TestEffects(t *testing.T) {
 	if w := do("watch", "--from", "1", "--type", "settled", "--count", "2").want(t, 0); strings.Count(w.out, "\n") != 2 {
 		t.Error(w.out)
 	}
+	if r := do("watch", "--from", "1", "--json", "--count", "1").want(t, 0); object[wire.HistoryItem](t, r).Position != (events.Position{Seq: 1}) {
+		t.Error(r.out)
+	}
 	do("task", "close", "shop").want(t, 0)
 	if r := object[wire.ErrorReply](t, submit("4", `{"account":"alice","amount":1}`).want(t, 1)); r.Error.Code != wire.TaskClosed {
 		t.Errorf("closed: %+v", r.Error)

@@ -19,7 +19,7 @@ func (e *env) object(v any) {
 	if err != nil {
 		panic(fmt.Sprintf("encode %T: %v", v, err)) // a defect of the program
 	}
-	fmt.Fprintf(e.out, "%s\n", text)
+	e.tell("%s", text)
 }
 
 // show prints an answer: the wire object, or what table writes for people.
@@ -38,8 +38,32 @@ func (e *env) page(write func(*page)) {
 	p.flush()
 }
 
+// tell prints a line of the answer. Faults of the output are kept by [sink].
+func (e *env) tell(format string, args ...any) { _, _ = fmt.Fprintf(e.out, format+"\n", args...) }
+
 // note says something to people beside the answer (M3).
-func (e *env) note(format string, args ...any) { fmt.Fprintf(e.err, format+"\n", args...) }
+func (e *env) note(format string, args ...any) { _, _ = fmt.Fprintf(e.err, format+"\n", args...) }
+
+// sink is standard output: it keeps the first fault, for the exit code.
+type sink struct {
+	w   io.Writer
+	err error
+}
+
+// broken reports that nobody gets the answer any more.
+func (e *env) broken() bool {
+	s, ok := e.out.(*sink)
+	return ok && s.err != nil
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	if s.err != nil {
+		return 0, s.err
+	}
+	n, err := s.w.Write(p)
+	s.err = err
+	return n, err
+}
 
 // page aligns columns: those of one table, or names and their values.
 type page struct {
@@ -56,7 +80,7 @@ func (p *page) row(cells ...string) {
 	for i, c := range cells {
 		cells[i] = plain(c)
 	}
-	fmt.Fprintln(p.w, strings.Join(cells, "\t"))
+	_, _ = io.WriteString(p.w, strings.Join(cells, "\t")+"\n")
 }
 
 // field is a name and its value; an empty value is left out.
@@ -69,7 +93,7 @@ func (p *page) field(name, value string) {
 // line ends the table before it and prints text alone.
 func (p *page) line(text string) {
 	p.flush()
-	fmt.Fprintln(p.w, plain(text))
+	_, _ = io.WriteString(p.w, plain(text)+"\n")
 	p.flush()
 }
 

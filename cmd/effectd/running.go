@@ -54,7 +54,7 @@ func (t *target) local(role events.Role) (identity, error) {
 		return identity{}, err
 	}
 	node, err := runningOn(h)
-	return identity{url: node.NATSURL, seedFile: file, tenant: u.Tenant, principal: u.Principal}, err
+	return identity{url: node.NATSURL, seedFile: file, tenant: u.Tenant, principal: u.Principal, process: node.PID}, err
 }
 
 // userNamed finds a principal by name, or else the only one of a role.

@@ -26,7 +26,7 @@ func (c *schemaCmd) Run(e *env) error {
 	case c.List && e.json:
 		e.object(names)
 	case c.List:
-		fmt.Fprintln(e.out, strings.Join(names, "\n"))
+		e.tell("%s", strings.Join(names, "\n"))
 	case c.Name == "":
 		return e.schema(all)
 	default:
@@ -49,6 +49,6 @@ func (e *env) schema(v any) error {
 	if err != nil {
 		return fmt.Errorf("schema: %w", err)
 	}
-	fmt.Fprintln(e.out, string(text))
+	e.tell("%s", text)
 	return nil
 }

@@ -89,5 +89,5 @@ func (e *env) ready(r embedded.Ready) {
 	if !r.Trusted {
 		text += ", reads only: untrusted: " + plain(r.Reason)
 	}
-	fmt.Fprintln(e.out, text)
+	e.tell("%s", text)
 }

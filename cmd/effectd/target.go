@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/effectd/effectd/events"
 	"github.com/effectd/effectd/events/client"
@@ -35,6 +36,7 @@ type identity struct {
 	seedFile  string
 	tenant    events.Tenant
 	principal events.Principal
+	process   int // of the node that said where it is; 0 if nobody did
 }
 
 // identity resolves the flags; role is who the command is for.
@@ -57,8 +59,7 @@ func or(s, otherwise string) string {
 }
 
 // call runs f with a connection to the ledger, as the user that the flags name
-// or else as role. changes says that a request without an answer may have been
-// done.
+// or else as role.
 func (t *target) call(e *env, role events.Role, f func(context.Context, *client.Client) error) error {
 	who, err := t.identity(role)
 	if err != nil {
@@ -74,11 +75,18 @@ func (t *target) call(e *env, role events.Role, f func(context.Context, *client.
 
 func (i identity) dial() (*client.Client, error) {
 	c, err := client.Dial(i.url, i.seedFile, i.tenant, i.principal)
-	if err != nil {
-		return nil, fmt.Errorf("%s as %s: %w", i.url, events.ActorOf(i.tenant, i.principal), err)
+	switch {
+	case err == nil:
+		return c, nil
+	case i.process != 0 && !alive(i.process):
+		return nil, hint(fmt.Errorf("%w: the last one was killed", errNotRunning), "start it again: effectd serve")
 	}
-	return c, nil
+	return nil, fmt.Errorf("%s as %s: %w", i.url, events.ActorOf(i.tenant, i.principal), err)
 }
+
+// alive reports whether a process of this machine has the number. Only after a
+// failed connection does it mean anything: the node may be in another namespace.
+func alive(process int) bool { return !errors.Is(syscall.Kill(process, 0), syscall.ESRCH) }
 
 // changed marks the missing answer to a request that changes something.
 func changed(err error) error {

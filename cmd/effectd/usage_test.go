@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +18,7 @@ func TestUsage(t *testing.T) {
 		"unknown flag":           "list --frobnicate",
 		"missing flag":           "submit {}",
 		"missing argument":       "admit",
+		"named twice":            "history x --run-id a --causal-id b",
 		"bad amount":             "task open x --budget usd=many",
 		"bad state":              "list --state lost",
 		"bad wait":               "get x --wait long",
@@ -34,6 +37,20 @@ func TestUsage(t *testing.T) {
 				t.Errorf("stdout: %s", r.out)
 			}
 		})
+	}
+}
+
+// An answer that nobody can read is no success.
+func TestFullOutput(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("no /dev/full here")
+	}
+	defer full.Close()
+	c := exec.Command(binary, "version")
+	c.Stdout = full
+	if err := c.Run(); err == nil || c.ProcessState.ExitCode() != 1 {
+		t.Errorf("exit: %v", err)
 	}
 }
 

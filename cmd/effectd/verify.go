@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/effectd/effectd/aggregate/audit"
 	"github.com/effectd/effectd/events"
@@ -37,9 +38,9 @@ func (c *verifyCmd) Run(e *env) error {
 	e.show(report, func(p *page) { reportPage(p, &report) })
 	switch {
 	case distrust != nil:
-		return exit(exitUnreachable)
+		return exitUnreachable
 	case report.First != nil:
-		return exit(exitRefused)
+		return exitRefused
 	}
 	return nil
 }
@@ -56,6 +57,16 @@ func auditLog(ctx context.Context, log eventlog.Log, step func(done, total uint6
 func violations(r audit.Report) (n int64) {
 	for _, rule := range r.Rules {
 		n += rule.Violations
+	}
+	return n
+}
+
+// applied counts the rules that had something to check.
+func applied(r audit.Report) (n int) {
+	for _, rule := range r.Rules {
+		if rule.Checked > 0 {
+			n++
+		}
 	}
 	return n
 }
@@ -93,5 +104,5 @@ func ruleWords(r audit.Rule) string {
 }
 
 func findingWords(f *audit.Finding) string {
-	return string(f.Code) + " at " + f.Position.String() + ": " + f.Message
+	return fmt.Sprintf("%s at %s: %s", f.Code, f.Position, f.Message)
 }

@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/effectd/effectd/events"
 	"github.com/effectd/effectd/events/eventlog"
+	"github.com/effectd/effectd/events/wire"
 )
 
 // watchCmd follows the log and prints the events that match.
@@ -27,18 +26,14 @@ type watchCmd struct {
 // errEnough ends a watch that printed what was asked for.
 var errEnough = errors.New("enough")
 
-// Run implements the command. A reader that went away is the end of it.
+// Run implements the command.
 func (c *watchCmd) Run(e *env) error {
 	for _, t := range c.Type {
 		if !slices.ContainsFunc(events.Types(), func(d events.Data) bool { return string(d.Type()) == t }) {
 			return &usage{"--type: no event is called " + t, "effectd schema --list"}
 		}
 	}
-	who, err := c.identity(events.RoleAuditor)
-	if err != nil {
-		return err
-	}
-	log, closeLog, err := who.liveLog(e.ctx)
+	log, closeLog, err := c.runningLog(e)
 	if err != nil {
 		return err
 	}
@@ -53,10 +48,8 @@ func (c *watchCmd) Run(e *env) error {
 			if !c.matches(&s.Events[i]) {
 				continue
 			}
-			if err := e.event(events.Position{Seq: s.Seq, Index: i}, &s.Events[i]); err != nil {
-				return errEnough
-			}
-			if left--; left == 0 {
+			e.event(events.Position{Seq: s.Seq, Index: i}, &s.Events[i])
+			if left--; left == 0 || e.broken() {
 				return errEnough
 			}
 		}
@@ -82,22 +75,15 @@ func (c *watchCmd) matches(ev *events.Event) bool {
 		is(c.Of, string(ev.Tenant)) && (len(c.Type) == 0 || slices.Contains(c.Type, string(ev.Type)))
 }
 
-// placed is an event with its place in the log.
-type placed struct {
-	Position events.Position `json:"position"`
-	Event    jsontext.Value  `json:"event"`
-}
-
-func (e *env) event(at events.Position, ev *events.Event) error {
+func (e *env) event(at events.Position, ev *events.Event) {
 	if e.json {
-		e.object(placed{at, events.CanonicalOf(ev)})
-		return nil
+		e.object(wire.HistoryItem{Position: at, Event: events.CanonicalOf(ev)})
+		return
 	}
 	about := string(ev.EffectID)
 	if about == "" {
 		about = or(string(ev.TaskID), string(ev.RunID))
 	}
 	text := fmt.Sprintf("%s  %-8s  %-20s  %-26s", clockTime(ev.Time), at, ev.Type, about)
-	_, err := fmt.Fprintln(e.out, strings.TrimRight(plain(text+"  "+eventWords(ev)), " "))
-	return err
+	e.tell("%s", strings.TrimRight(plain(text+"  "+eventWords(ev)), " "))
 }
