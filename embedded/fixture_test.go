@@ -26,7 +26,7 @@ import (
 )
 
 // patience is what any wait may take before it is a failure.
-const patience = 6 * time.Second
+const patience = 60 * time.Second
 
 const chargeContract = `
 name: charge

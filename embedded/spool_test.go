@@ -216,6 +216,7 @@ func TestLogAwayDuringSend(t *testing.T) {
 	r := running(t, s, "timeout: 10s", "timeout: 60s")
 	r.stop()
 	x := r.external()
+	r.opts.ShutdownBudget = 50 * time.Millisecond
 	r.start()
 	arrived, let := s.holds()
 	e := r.submitAndGo("r", "c")

@@ -22,7 +22,7 @@ func (n *Node) Err() error { return n.err }
 func (n *Node) Stop(ctx context.Context) error {
 	stopped := make(chan error, 1)
 	go func() { stopped <- n.service.Stop() }()
-	//n.endWaits()
+	n.endWaits()
 	err := <-stopped
 	n.stopping()
 	select {

@@ -185,15 +185,32 @@ func (n *Node) dispatch(ctx context.Context) {
 	sweeping := make(chan struct{})
 	go func() { defer close(sweeping); _ = n.ledger.Sweep(ctx, 250*time.Millisecond) }()
 	defer func() { <-sweeping }()
-	deliveries, err := n.log.Deliveries(ctx, "dispatch", max(1, n.ledger.State().Seq()))
-	if err != nil {
-		n.opts.Logger.Error("nothing is dispatched: no consumer", "error", err)
+	deliveries, err := n.deliveries(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err != nil:
 		n.ledger.Distrust("the dispatch consumer cannot be opened: " + err.Error())
 		return
 	}
 	defer deliveries.Stop()
 	if err := n.dispatcher.Run(ctx, deliveries); err != nil {
 		n.opts.Logger.Error("dispatch ended", "error", err)
+	}
+}
+
+// deliveries opens the dispatch consumer, however long the log is away.
+func (n *Node) deliveries(ctx context.Context) (eventlog.Deliveries, error) {
+	for {
+		d, err := n.log.Deliveries(ctx, "dispatch", max(1, n.ledger.State().Seq()))
+		if err == nil || ctx.Err() != nil || !errors.Is(err, eventlog.ErrUnavailable) {
+			return d, err
+		}
+		n.opts.Logger.Warn("nothing is dispatched yet", "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
 	}
 }
 

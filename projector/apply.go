@@ -44,7 +44,7 @@ func (p *Projection) ApplyMany(ctx context.Context, entries []events.Stored) err
 	state.Settle()
 	p.base = state
 	p.state.Store(state.Branch())
-	p.waiting.wake(state.Seq(), nil)
+	p.waiting.wake(state.Seq(), touched)
 	return broken
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/effectd/effectd/aggregate"
 	"github.com/effectd/effectd/events"
 )
 
@@ -38,13 +39,22 @@ func TestOpenFindsMissingRows(t *testing.T) {
 	w := newWorld(t)
 	id := w.settled()
 	waits := w.admitted()
+	unknown := w.admitted()
+	w.must(w.claim(unknown))
+	w.must(w.report(unknown, events.OutcomeUnknown))
+	older, _ := w.state.Record(recordName{Kind: 'e', ID: string(unknown)})
+	w.must(aggregate.Acknowledge{Caller: operator, EffectID: unknown, Reason: "known"})
 	e := w.state.Effect(id)
 	head, _ := recordRow(t, w, 'h', "")
 	for name, change := range map[string]func(b *pebble.Batch) error{
-		"no format":      func(b *pebble.Batch) error { return b.Delete(formatKey(), nil) },
-		"other format":   func(b *pebble.Batch) error { return b.Set(formatKey(), []byte("0"), nil) },
-		"no head":        func(b *pebble.Batch) error { return b.Delete(head, nil) },
-		"no effect":      func(b *pebble.Batch) error { k, _ := recordRow(t, w, 'e', string(id)); return b.Delete(k, nil) },
+		"no format":    func(b *pebble.Batch) error { return b.Delete(formatKey(), nil) },
+		"other format": func(b *pebble.Batch) error { return b.Set(formatKey(), []byte("0"), nil) },
+		"no head":      func(b *pebble.Batch) error { return b.Delete(head, nil) },
+		"no effect":    func(b *pebble.Batch) error { k, _ := recordRow(t, w, 'e', string(id)); return b.Delete(k, nil) },
+		"older effect": func(b *pebble.Batch) error {
+			k, _ := recordRow(t, w, 'e', string(unknown))
+			return b.Set(k, older, nil)
+		},
 		"no run":         func(b *pebble.Batch) error { k, _ := recordRow(t, w, 'r', "main\x00r1"); return b.Delete(k, nil) },
 		"no task":        func(b *pebble.Batch) error { k, _ := recordRow(t, w, 't', "main\x00root"); return b.Delete(k, nil) },
 		"unknown member": func(b *pebble.Batch) error { return b.Set(head, []byte(`{"seq":1,"more":1}`), nil) },

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -52,11 +53,11 @@ func TestListPages(t *testing.T) {
 			State:     rapid.SampledFrom(append([]string{""}, stateNames()...)).Draw(rt, "state"),
 			Operation: rapid.SampledFrom([]events.OperationName{"", "", "charge", "pay"}).Draw(rt, "operation"),
 			TaskID:    rapid.SampledFrom([]events.TaskID{"", "", "root", "a"}).Draw(rt, "task")}
-		if rapid.Bool().Draw(rt, "since") {
-			r.Since = w.entries[rapid.IntRange(0, len(w.entries)-1).Draw(rt, "from")].Time.String()
-		}
-		if rapid.Bool().Draw(rt, "until") {
-			r.Until = w.entries[rapid.IntRange(0, len(w.entries)-1).Draw(rt, "to")].Time.String()
+		for _, bound := range []*string{&r.Since, &r.Until} {
+			if rapid.Bool().Draw(rt, "bound") {
+				at := w.entries[rapid.IntRange(0, len(w.entries)-1).Draw(rt, "entry")].Time
+				*bound = at.Add(time.Duration(rapid.SampledFrom([]int{0, 1, 500_000}).Draw(rt, "ns"))).String()
+			}
 		}
 		c := rapid.SampledFrom([]aggregate.Caller{producer, rival, operator, auditor}).Draw(rt, "who")
 		want := expected(w.state, c, r, w.at)
@@ -127,16 +128,43 @@ func TestCursorIsBound(t *testing.T) {
 	}
 }
 
-// What time has ended is listed as ended before the log says so.
+// What time has ended is listed as ended before the log says so, among what the
+// log says.
 func TestListShowsExpiry(t *testing.T) {
 	w := newWorld(t)
-	id := w.must(w.prepare(producer, "pay", "root", "r1", false))[0].EffectID
+	var ids []events.EffectID
+	for _, op := range []events.OperationName{"pay", "charge", "pay", "charge", "pay"} {
+		ids = append(ids, w.must(w.prepare(producer, op, "root", "r1", false))[0].EffectID)
+	}
+	w.must(aggregate.Withdraw{Caller: producer, EffectID: ids[2]})
 	w.at = w.at.Add(11 * time.Minute)
-	_, q := shown(t, w)
-	for state, want := range map[wire.State]int{wire.StatePrepared: 0, wire.StateRefused: 1} {
-		got := ask[*wire.List[*wire.Effect]](t, q, producer, wire.EffectList, fmt.Sprintf(`{"state":%q}`, state))
-		if len(got.Items) != want || want == 1 && (got.Items[0].EffectID != id || got.Items[0].Reason != events.ReasonExpired) {
-			t.Errorf("%s: %+v", state, got.Items)
+	p := fresh(t)
+	apply(t, p, w.entries...)
+	q := queries(p, w)
+	list := func(state wire.State) []events.EffectID {
+		var out []events.EffectID
+		for _, v := range pages(t, q, producer, wire.ListRequest{State: string(state), Limit: 2}, func() {}) {
+			out = append(out, v.EffectID)
+		}
+		slices.Reverse(out)
+		return out
+	}
+	for _, c := range []struct {
+		at        time.Duration
+		state     wire.State
+		effects   []events.EffectID
+		described string
+	}{
+		{0, wire.StatePrepared, []events.EffectID{ids[0], ids[4]}, "waiting"},
+		{0, wire.StatePermitted, []events.EffectID{ids[1], ids[3]}, "permitted"},
+		{0, wire.StateRefused, ids[2:3], "withdrawn"},
+		{11 * time.Minute, wire.StateRefused, ids, "all ended"},
+		{11 * time.Minute, wire.StatePrepared, nil, "nothing waits"},
+		{11 * time.Minute, wire.StatePermitted, nil, "nothing is permitted"},
+	} {
+		p.opts.Now = func() events.Instant { return p.State().Head().Time.Add(c.at) }
+		if got := list(c.state); !slices.Equal(got, c.effects) {
+			t.Errorf("%s: %v", c.described, got)
 		}
 	}
 }
@@ -165,9 +193,39 @@ func TestPageBytes(t *testing.T) {
 	}
 }
 
-// P4: a list is of one position, while entries are applied: every effect that it
-// says is admitted was admitted there.
+// P4: a list is of one position. What is in the store already, but not shown yet,
+// is waited for.
 func TestListIsOfOnePosition(t *testing.T) {
+	w := newWorld(t)
+	id := w.admitted()
+	p := fresh(t)
+	apply(t, p, w.entries...)
+	q := queries(p, w)
+	w.must(w.claim(id))
+	state, entries := p.base.Branch(), w.entries[len(w.entries)-1:]
+	state.Apply(&entries[0])
+	if err := p.store(state, state.Touched(), entries); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan *wire.List[*wire.Effect], 1)
+	go func() {
+		got <- ask[*wire.List[*wire.Effect]](t, q, producer, wire.EffectList, `{"state":"dispatched"}`)
+	}()
+	for waits := false; !waits && len(got) == 0; runtime.Gosched() {
+		p.waiting.mu.Lock()
+		waits = len(p.waiting.positions) > 0
+		p.waiting.mu.Unlock()
+	}
+	p.base = state
+	p.state.Store(state.Branch())
+	p.waiting.wake(state.Seq(), nil)
+	if list := <-got; len(list.Items) != 1 || list.Items[0].EffectID != id || list.Position != state.Head().Last || list.Items[0].Position != list.Position {
+		t.Errorf("%+v", list)
+	}
+}
+
+// P4: so it is while entries are applied.
+func TestListWhileApplying(t *testing.T) {
 	w := newWorld(t)
 	p := fresh(t)
 	apply(t, p, w.entries...)

@@ -15,7 +15,7 @@ import (
 
 // benchCmd measures on scratch directories.
 type benchCmd struct {
-	InFlight []int         `name:"in-flight" default:"1,64,512" placeholder:"N,…" help:"Requests kept open, one row each (default: ${default})."`
+	InFlight []int         `name:"in-flight" default:"1,64,512" placeholder:"N" help:"Requests kept open, one row each (default: ${default})."`
 	Duration time.Duration `default:"5s" placeholder:"5s" help:"How long each row is measured on each side (default: ${default})."`
 	Dir      string        `placeholder:"DIR" type:"existingdir" help:"Make the scratch directories here, on the disk that is to be measured (default: the directory for temporary files)."`
 }

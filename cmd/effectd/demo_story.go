@@ -76,7 +76,7 @@ func (s *story) charges() error {
 		return err
 	}
 	n, sum := s.service.charged("alice")
-	task, err := s.operator.TaskGet(s.ctx, wire.TaskGetRequest{TaskID: shop})
+	task, err := s.task(shop, x.Position)
 	if err != nil {
 		return err
 	}
@@ -120,9 +120,11 @@ func (s *story) changes() error {
 // crowds: concurrent requests against one budget.
 func (s *story) crowds() error {
 	s.begin(fmt.Sprintf("%d requests at the same moment, against a budget for %d", crowd, saleOrders))
-	answers := s.rush()
-	settled, exceeded := 0, 0
-	for _, a := range answers {
+	settled, exceeded, last := 0, 0, events.Position{}
+	for _, a := range s.rush() {
+		if last.Less(a.effect.Position) {
+			last = a.effect.Position
+		}
 		switch {
 		case a.err == nil && a.effect.State == wire.StateSettled && a.effect.Outcome == events.OutcomeSucceeded:
 			settled++
@@ -133,7 +135,7 @@ func (s *story) crowds() error {
 		}
 	}
 	n, sum := s.service.charged("carol")
-	task, err := s.operator.TaskGet(s.ctx, wire.TaskGetRequest{TaskID: sale})
+	task, err := s.task(sale, last)
 	if err != nil {
 		return err
 	}
@@ -178,7 +180,7 @@ func (s *story) loses() error {
 		return err
 	}
 	n, sum := s.service.charged("bob")
-	task, err := s.operator.TaskGet(s.ctx, wire.TaskGetRequest{TaskID: shop})
+	task, err := s.task(shop, s.lost.effect.Position)
 	if err != nil {
 		return err
 	}
@@ -205,7 +207,7 @@ func (s *story) restarts() error {
 	if err := s.submit(&next); err != nil {
 		return err
 	}
-	after, err := s.operator.Get(s.ctx, wire.GetRequest{EffectID: before.EffectID})
+	after, err := s.operator.Get(s.ctx, wire.GetRequest{EffectID: before.EffectID, MinPosition: next.effect.Position.String()})
 	if err != nil {
 		return err
 	}
@@ -229,7 +231,7 @@ func (s *story) reconciles() error {
 		return err
 	}
 	n, sum := s.service.charged("bob")
-	task, err := s.operator.TaskGet(s.ctx, wire.TaskGetRequest{TaskID: shop})
+	task, err := s.task(shop, x.Position)
 	if err != nil {
 		return err
 	}
@@ -265,6 +267,11 @@ func (s *story) verifies() error {
 		that(s, fmt.Sprintf("%s read, with %s", count(report.Entries, "entry", "entries"), count(report.Events, "event", "events")), true, report.Events > 0),
 		that(s, fmt.Sprintf("%s found something to check, and no violation", count(applied(report), "rule", "rules")), int64(0), violations(report)),
 	)
+}
+
+// task reads a task as of a position that an answer came from, or later.
+func (s *story) task(id events.TaskID, at events.Position) (wire.Task, error) {
+	return s.operator.TaskGet(s.ctx, wire.TaskGetRequest{TaskID: id, MinPosition: at.String()})
 }
 
 func (s *story) timeline(id events.EffectID) error {

@@ -31,6 +31,9 @@ func effectPage(p *page, x *wire.Effect, now time.Time) {
 	if x.Receipt == nil && !x.State.Terminal() {
 		p.field("expires", when(x.ExpiresAt, now))
 	}
+	if !x.Position.IsZero() {
+		p.field("as of", "position "+x.Position.String())
+	}
 	if x.Repeat {
 		p.field("repeat", "yes: this request created nothing new")
 	}

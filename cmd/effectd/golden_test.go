@@ -31,9 +31,9 @@ func goldenEffect() *wire.Effect {
 		Reservation: []events.ReservationLine{{TaskID: "root", Unit: "usd_cents", Amount: 1200}, {TaskID: "shop", Unit: "usd_cents", Amount: 1200}},
 		Receipt:     &events.Receipt{ReceiptID: "rc_0f", DurablePosition: events.Position{Seq: 12, Index: 2}},
 		Outcome:     events.OutcomeSucceeded, Means: events.MeansCompleted, Reason: events.ReasonClassified, ProviderRef: "ch_1",
-		Evidence:  &events.Evidence{Source: "adapter", Status: 201, Rule: "outcomes[0]"},
-		Cost:      events.Amounts{"usd_cents": 1150},
-		CreatedAt: goldenAt(-10 * time.Second), UpdatedAt: goldenAt(-9800 * time.Millisecond), ExpiresAt: goldenAt(10 * time.Minute),
+		Evidence: &events.Evidence{Source: "adapter", Status: 201, Rule: "outcomes[0]"},
+		Cost:     events.Amounts{"usd_cents": 1150},
+		Position: events.Position{Seq: 14}, CreatedAt: goldenAt(-10 * time.Second), UpdatedAt: goldenAt(-9800 * time.Millisecond), ExpiresAt: goldenAt(10 * time.Minute),
 	}
 }
 

@@ -49,13 +49,14 @@ func (c *taskOpenCmd) Run(e *env) error {
 // taskGetCmd shows a task.
 type taskGetCmd struct {
 	target
-	Task string `arg:"" help:"Id of the task."`
+	Task        string `arg:"" help:"Id of the task."`
+	MinPosition string `name:"min-position" placeholder:"SEQ.N" help:"Answer from this position of the log or later."`
 }
 
 // Run implements the command.
 func (c *taskGetCmd) Run(e *env) error {
 	return c.call(e, events.RoleOperator, func(ctx context.Context, l *client.Client) error {
-		t, err := l.TaskGet(ctx, wire.TaskGetRequest{TaskID: events.TaskID(c.Task)})
+		t, err := l.TaskGet(ctx, wire.TaskGetRequest{TaskID: events.TaskID(c.Task), MinPosition: c.MinPosition})
 		return e.task(&t, err)
 	})
 }
