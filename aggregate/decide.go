@@ -80,9 +80,20 @@ type subject struct {
 
 // emit appends an event and evolves the state by it.
 func (t *turn) emit(about subject, data events.Data) {
+	t.push(t.compose(about, data))
+}
+
+// composed is an event with its canonical form, not yet part of the decision.
+type composed struct {
+	event   events.Event
+	encoded []byte
+}
+
+// compose encodes an event, so that its size can be judged before it comes to be.
+func (t *turn) compose(about subject, data events.Data) composed {
 	ev := t.event(about, data)
 	ev.ID = events.EventID(t.id())
-	t.push(ev)
+	return composed{ev, events.CanonicalOf(&ev)}
 }
 
 // event is what emit appends, without its id.
@@ -111,12 +122,12 @@ func (t *turn) exceeds(size int64) bool {
 	return limit > 0 && size > limit
 }
 
-func (t *turn) push(ev events.Event) {
-	encoded := events.CanonicalOf(&ev)
+// push makes an event part of the decision and evolves the state by it.
+func (t *turn) push(c composed) {
 	pos := events.Position{Seq: t.in.Seq, Index: t.in.Index + len(t.d.Events)}
-	t.d.Events = append(t.d.Events, ev)
-	t.d.Encoded = append(t.d.Encoded, encoded)
-	t.s.evolve(&ev, pos, t.in.At, len(encoded))
+	t.d.Events = append(t.d.Events, c.event)
+	t.d.Encoded = append(t.d.Encoded, c.encoded)
+	t.s.evolve(&c.event, pos, t.in.At, len(c.encoded))
 }
 
 // effectOf emits an event about an effect and returns its new record.

@@ -182,10 +182,15 @@ func (c Prepare) expiry(t *turn, longest time.Duration, chain []*Task) events.In
 func (c Prepare) record(t *turn, user events.User, chain []*Task, p *events.Prepared) *wire.Error {
 	about := &Effect{ID: p.Binding.EffectID, Tenant: c.Tenant, Principal: c.Principal, Prepared: *p}
 	permit, asks := t.policyPermit(user, about, chain)
-	if refusal := t.roomFor(about, permit, asks); refusal != nil {
+	prepared, permitted := t.compose(subject{actor: c.Actor(), effect: about}, *p), composed{}
+	if permit != nil {
+		permitted = t.compose(subject{actor: events.SystemActor, effect: about}, events.Permitted{Permit: *permit})
+	}
+	if refusal := t.roomFor(about, max(len(prepared.encoded), len(permitted.encoded)), asks); refusal != nil {
 		return refusal
 	}
-	e := t.about(about, c.Actor(), *p)
+	t.push(prepared)
+	e := t.s.Effect(about.ID)
 	t.d.EffectID = e.ID
 	switch {
 	case asks != nil:
@@ -197,23 +202,19 @@ func (c Prepare) record(t *turn, user events.User, chain []*Task, p *events.Prep
 		}
 		return nil
 	}
-	e = t.about(e, events.SystemActor, events.Permitted{Permit: *permit})
+	t.push(permitted)
 	if c.Admit {
-		return t.consume(e) // all else that admission wants was checked just now
+		return t.consume(t.s.Effect(e.ID)) // all else that admission wants was checked just now
 	}
 	return nil
 }
 
 // roomFor checks limits and quotas before a record comes to be. Nothing live is
 // ever removed to make room.
-func (t *turn) roomFor(e *Effect, permit *events.Permit, asks *policy.Request) *wire.Error {
+func (t *turn) roomFor(e *Effect, encoded int, asks *policy.Request) *wire.Error {
 	limits, live := t.s.head.Limits, t.s.head.LiveBytes
-	about := subject{actor: e.Actor(), effect: e}
-	largest := t.size(about, e.Prepared)
-	switch {
-	case permit != nil:
-		largest = max(largest, t.size(about, events.Permitted{Permit: *permit}))
-	case asks != nil: // the approval to come quotes the request, and a statement within a string
+	largest := int64(encoded)
+	if asks != nil { // the approval to come quotes the request, and a statement within a string
 		statement := t.statementAbout(e, policy.DecisionApprove).Text()
 		largest = max(largest, int64(len(asks.JSON())+2*len(statement)+4096))
 	}

@@ -68,7 +68,7 @@ func (f *fault) guard(work func() error) error {
 func (f *fault) close(db *pebble.DB) error {
 	select {
 	case <-f.dead:
-		return nil
+		return f.get()
 	default:
 		return f.guard(db.Close)
 	}

@@ -33,7 +33,7 @@ func (q *Queries) history(ctx context.Context, c aggregate.Caller, r wire.Histor
 	out := &wire.History{Position: v.Position}
 	size := 0
 	for _, at := range positions {
-		if at.Less(v.Position) { // applied since: it belongs to a later answer (P4)
+		if v.Position.Less(at) { // applied since: it belongs to a later answer (P4)
 			break
 		}
 		ev, n, err := q.event(ctx, at)
