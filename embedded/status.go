@@ -7,6 +7,15 @@ import (
 	"github.com/effectd/effectd/projector"
 )
 
+// Acknowledged is the last entry that callers of this node were told of; none
+// while the log is not trusted, since nothing new is.
+func (n *Node) Acknowledged() uint64 {
+	if n.ledger.Distrusted() != "" {
+		return 0
+	}
+	return n.ledger.State().Seq()
+}
+
 // Standing is what the projection cannot know of its node.
 func (n *Node) Standing() projector.Standing {
 	reason := n.ledger.Distrusted()

@@ -52,7 +52,7 @@ func TestListPages(t *testing.T) {
 		r := wire.ListRequest{Limit: int64(rapid.IntRange(1, 5).Draw(rt, "limit")),
 			State:     rapid.SampledFrom(append(make([]string, 7), stateNames()...)).Draw(rt, "state"),
 			Operation: rapid.SampledFrom([]events.OperationName{"", "", "", "", "charge", "pay"}).Draw(rt, "operation"),
-			TaskID:    rapid.SampledFrom([]events.TaskID{"", "", "", "", "root", "a"}).Draw(rt, "task")}
+			TaskID:    rapid.SampledFrom([]events.TaskID{"", "", "", "", "root", w.someTask(rt)}).Draw(rt, "task")}
 		for _, bound := range []*string{&r.Since, &r.Until} {
 			if rapid.Bool().Draw(rt, "bound") {
 				at := w.entries[len(w.entries)-1-rapid.IntRange(0, len(w.entries)-1).Draw(rt, "back")].Time

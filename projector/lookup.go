@@ -73,7 +73,7 @@ func (p *Projection) collected(s *aggregate.State, id events.EffectID) (*aggrega
 	case errors.Is(err, ErrClosed):
 		return nil, err
 	case err != nil:
-		return collected(s.CausalOf(id), id), nil
+		return collected(s.CausalOf(id), id), nil //nolint:nilerr // without a store every name is looked at
 	}
 	return collected(s.Causal(n.Tenant, n.RunID, n.CausalID), id), nil
 }

@@ -39,7 +39,7 @@ func TestLookups(t *testing.T) {
 		}
 	}
 	check(5)
-	w.at = w.at.Add(48 * time.Hour)
+	w.at = w.at.Add(200 * time.Hour)
 	w.must(aggregate.Collect{Limit: 10})
 	apply(t, p, w.entries[len(w.entries)-1])
 	check(6)

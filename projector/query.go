@@ -3,6 +3,7 @@ package projector
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/effectd/effectd/aggregate"
 	"github.com/effectd/effectd/events"
@@ -22,8 +23,11 @@ type Standing struct {
 	LogBytes     int64
 }
 
-// node says how it stands.
-type node interface{ Standing() Standing }
+// node says how it stands, and which entry it has acknowledged to callers last.
+type node interface {
+	Standing() Standing
+	Acknowledged() uint64
+}
 
 // Queries answers reads from the projection, also when the log is not trusted any
 // more.
@@ -62,9 +66,18 @@ func serve[Q any](f func(context.Context, aggregate.Caller, Q) (any, *wire.Error
 	}
 }
 
-// reach waits until the projection is at the position that a request asks for.
+// freshness bounds the wait for what this node has acknowledged itself.
+const freshness = 2 * time.Second
+
+// reach waits until the projection is at the position that a request asks for;
+// without one, until it holds what this node has acknowledged: who got a reply
+// here reads its own write here. A projection that does not get there answers
+// with the position it has.
 func (q *Queries) reach(ctx context.Context, minPosition string, timeoutMS int64) *wire.Error {
 	if minPosition == "" {
+		ctx, cancel := context.WithTimeout(ctx, freshness)
+		defer cancel()
+		_ = q.projection.AwaitPosition(ctx, events.Position{Seq: q.node.Acknowledged()})
 		return nil
 	}
 	at, err := events.ParsePosition(minPosition)

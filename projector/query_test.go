@@ -16,6 +16,8 @@ import (
 // standing is a node that never changes.
 type standing struct{}
 
+func (standing) Acknowledged() uint64 { return 0 }
+
 func (standing) Standing() Standing {
 	return Standing{Trusted: true, ClockTrusted: true, Dispatching: true, Node: "n1", Program: "test", LogBytes: 7}
 }
@@ -112,7 +114,7 @@ func TestCollectedScope(t *testing.T) {
 	w := newWorld(t)
 	id := w.settled()
 	name := w.state.Effect(id).Prepared.Context
-	w.at = w.at.Add(48 * time.Hour)
+	w.at = w.at.Add(200 * time.Hour)
 	w.must(aggregate.Collect{Limit: 10})
 	p, q := shown(t, w)
 	if p.State().Effect(id) != nil {

@@ -13,7 +13,7 @@ import (
 // grow appends n entries of random commands, lawful and unlawful ones.
 func (w *world) grow(t *rapid.T, n int) {
 	for range n {
-		w.at = w.at.Add(time.Duration(rapid.SampledFrom([]int{0, 1, 20, 90_000, 7_200_000}).Draw(t, "pause")) * time.Millisecond)
+		w.at = w.at.Add(time.Duration(rapid.SampledFrom([]int{0, 0, 0, 1, 1, 20, 20, 90_000, 7_200_000}).Draw(t, "pause")) * time.Millisecond)
 		commands := make([]aggregate.Command, rapid.IntRange(1, 4).Draw(t, "commands"))
 		for i := range commands {
 			commands[i] = w.random(t)
@@ -35,18 +35,17 @@ func (w *world) grown(n, seed int) *world {
 
 func (w *world) random(t *rapid.T) aggregate.Command {
 	id := w.someEffect(t)
-	task := rapid.SampledFrom([]events.TaskID{"root", "root", "a", "b"}).Draw(t, "task")
+	task := w.someTask(t)
 	run := rapid.SampledFrom([]events.RunID{"r1", "r2", "r3"}).Draw(t, "run")
 	switch rapid.SampledFrom([]string{"prepare", "prepare", "prepare", "task", "withdraw", "claim", "claim", "report", "report", "report",
-		"attempt", "attempted", "settle", "acknowledge", "revoke", "sweep", "sweep", "collect", "close", "cancel", "finish", "law"}).Draw(t, "command") {
+		"attempt", "attempted", "settle", "acknowledge", "revoke", "sweep", "collect", "collect", "close", "cancel", "finish", "law"}).Draw(t, "command") {
 	case "prepare":
 		c := rapid.SampledFrom([]aggregate.Caller{producer, producer, rival}).Draw(t, "who")
 		op := rapid.SampledFrom([]events.OperationName{"charge", "charge", "pay"}).Draw(t, "operation")
 		return w.prepare(c, op, task, run, rapid.Bool().Draw(t, "admit"))
 	case "task":
 		w.ids++
-		name := rapid.SampledFrom([]events.TaskID{"root", "a", "b", events.TaskID(fmt.Sprintf("t%d", w.ids))}).Draw(t, "name")
-		return w.openTask(name, rapid.SampledFrom([]time.Duration{time.Minute, 3 * time.Hour}).Draw(t, "life"))
+		return w.openTask(events.TaskID(fmt.Sprintf("t%d", w.ids)), rapid.SampledFrom([]time.Duration{time.Minute, 3 * time.Hour}).Draw(t, "life"))
 	case "withdraw":
 		return aggregate.Withdraw{Caller: producer, EffectID: id}
 	case "revoke":
@@ -56,7 +55,7 @@ func (w *world) random(t *rapid.T) aggregate.Command {
 	case "collect":
 		return aggregate.Collect{Limit: 4}
 	case "close":
-		return aggregate.CloseTask{Caller: operator, TaskID: task}
+		return aggregate.CloseTask{Caller: operator, TaskID: w.otherThanRoot(task)}
 	case "cancel":
 		return aggregate.CancelRun{Caller: rival, RunID: run}
 	case "finish":
@@ -99,4 +98,24 @@ func (w *world) someEffect(t *rapid.T) events.EffectID {
 		return ""
 	}
 	return rapid.SampledFrom(ids).Draw(t, "effect")
+}
+
+// otherThanRoot spares the root, without which little happens any more.
+func (w *world) otherThanRoot(id events.TaskID) events.TaskID {
+	if id == "root" {
+		return "none"
+	}
+	return id
+}
+
+// someTask is a task that is open, the root rather than another.
+func (w *world) someTask(t *rapid.T) events.TaskID {
+	ids := []events.TaskID{"root", "root"}
+	w.state.EachTask(func(task *aggregate.Task) bool {
+		if task.Tenant == producer.Tenant && task.Closed == nil && task.ExpiresAt > w.at {
+			ids = append(ids, task.ID)
+		}
+		return true
+	})
+	return rapid.SampledFrom(ids).Draw(t, "task")
 }

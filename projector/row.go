@@ -74,8 +74,9 @@ func writeEvent(b *pebble.Batch, ev *events.Event, at events.Position) error {
 		return b.Set(idempotencyKey(d.Binding.IdempotencyKey), id, nil)
 	case events.Admitted:
 		return b.Set(intentKey(ev.IntentSHA256), id, nil)
+	default: // gives no name to an effect
+		return nil
 	}
-	return nil
 }
 
 // effectsOf are the effects that an event names.

@@ -89,7 +89,7 @@ func TestAwaitCollected(t *testing.T) {
 	p := fresh(t)
 	apply(t, p, w.entries...)
 	got := awaited(context.Background(), p, id, func(wire.State) bool { return p.State().Effect(id) == nil })
-	w.at = w.at.Add(48 * time.Hour)
+	w.at = w.at.Add(200 * time.Hour)
 	w.must(aggregate.Collect{Limit: 10})
 	apply(t, p, w.entries[len(w.entries)-1])
 	if v := <-got; v == nil || v.State != wire.StateSettled || v.Outcome != events.OutcomeSucceeded || v.Operation != "" {

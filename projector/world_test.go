@@ -84,7 +84,7 @@ func newWorld(tb testing.TB) *world {
 	w.must(aggregate.OpenLedger{LedgerID: "01LEDGER", Writer: "01WRITER", Node: "n1", Program: "test", Fingerprint: events.ZeroDigest,
 		Limits: events.Limits{EffectRecords: 100_000, LiveBytes: 1 << 30, RecordBytes: 64 << 10, PermitTTLMS: 300_000, PreparedPerPrincipal: 100_000}})
 	w.must(aggregate.ChangeAccess{Users: users}, aggregate.ChangePolicy{Text: policyText}, w.register("charge"), w.register("pay"))
-	w.must(w.openTask("root", time.Hour), aggregate.OpenTask{Caller: overseer, ExpiresAt: w.at.Add(time.Hour),
+	w.must(w.openTask("root", 100*time.Hour), aggregate.OpenTask{Caller: overseer, ExpiresAt: w.at.Add(time.Hour),
 		Request: wire.TaskOpenRequest{TaskID: "root", Budgets: events.Amounts{"usd_cents": 1000}, Holders: []events.Actor{foreign.Actor()}}})
 	return w
 }

@@ -54,6 +54,7 @@ func (a *Audit) lawful(ev *events.Event) {
 		a.policyChanged(d)
 	case events.AccessChanged:
 		a.accessChanged(d)
+	default: // not an event of the law
 	}
 }
 

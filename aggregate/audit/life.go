@@ -123,6 +123,7 @@ func (a *Audit) effect(ev *events.Event) {
 		e.acked = true
 	case events.Contradicted:
 		a.contradicted(e, d)
+	default: // not about one effect, or checked by the rule of its transition alone
 	}
 	e.stage = rule.to
 	if e.stage == settled || e.stage == refused {

@@ -104,13 +104,13 @@ func (a *appending) because(ctx context.Context, err error) {
 // one of the sentinels that mean not stored.
 func (a *appending) giveUp(err error) error {
 	if a.cause != nil {
-		err = fmt.Errorf("%w: last attempt: %v", err, a.cause)
+		err = fmt.Errorf("%w: last attempt: %s", err, a.cause.Error())
 	}
 	if !a.sent {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	a.s.pending = &a.entry
-	return fmt.Errorf("%w: %v", ErrAppendUnknown, err)
+	return fmt.Errorf("%w: %s", ErrAppendUnknown, err.Error())
 }
 
 func (a *appending) resolve(err error) error {
