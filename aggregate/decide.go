@@ -29,6 +29,9 @@ type Decision struct {
 	RunID     events.RunID
 	// Repeat: the request created nothing.
 	Repeat bool
+	// Frozen: a repeat whose context differs from the sealed one; it advances
+	// nothing, so there is nothing to wait for.
+	Frozen bool
 	// Claimed: this command, and no other, is the claim's winner.
 	Claimed bool
 	// AdmitError is why a permitted effect was not admitted by its approval.

@@ -126,7 +126,7 @@ func (c CloseTask) decide(t *turn) *wire.Error {
 		return refusal
 	}
 	task := t.s.Task(c.Tenant, c.TaskID)
-	if task == nil || user.Role == events.RoleProducer && !task.Holds(c.Actor()) {
+	if task == nil || user.Role == events.RoleProducer && !task.Holds(c.Actor()) && task.OpenedBy != c.Actor() {
 		return unknownTask()
 	}
 	if user.Role == events.RoleProducer && task.Parent == "" {

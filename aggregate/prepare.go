@@ -44,7 +44,10 @@ func (c Prepare) repeat(t *turn, known *Causal) *wire.Error {
 	}
 	t.d.EffectID, t.d.Repeat = known.EffectID, true
 	e := t.s.Effect(known.EffectID)
-	if e == nil || !c.Admit || !sealedEqual(&e.Prepared.Context, c.Request.SealedContext) {
+	if e == nil || !c.Admit {
+		return nil
+	}
+	if t.d.Frozen = !sealedEqual(&e.Prepared.Context, c.Request.SealedContext); t.d.Frozen {
 		return nil
 	}
 	switch e = t.lapse(e); e.State {

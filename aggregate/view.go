@@ -24,6 +24,7 @@ func (s *State) View(e *Effect, at events.Instant) *wire.Effect {
 		v.IdempotencyUntil = e.Claim.IdempotencyUntil
 	}
 	if e.Unknown != nil && e.State == wire.StateUnknown {
+		v.Evidence = e.Unknown.Evidence
 		v.Unknown = &wire.Unknown{Reason: e.Unknown.Reason, Since: e.Unknown.Since, Evidence: e.Unknown.Evidence}
 		v.AuditIncomplete = e.Unknown.AuditIncomplete
 	}
@@ -130,12 +131,12 @@ func (s *State) MaySee(c Caller, e *Effect) bool {
 	return false
 }
 
-// MaySeeTask reports whether a principal may read a task: its holders, and the
-// operators and auditors of the tenant.
+// MaySeeTask reports whether a principal may read a task: its holders, who opened
+// it, and the operators and auditors of the tenant.
 func (s *State) MaySeeTask(c Caller, t *Task) bool {
 	user, known := s.User(c.Actor())
 	if !known || t == nil || t.Tenant != c.Tenant {
 		return false
 	}
-	return t.Holds(c.Actor()) || user.Role == events.RoleOperator || user.Role == events.RoleAuditor
+	return t.Holds(c.Actor()) || t.OpenedBy == c.Actor() || user.Role == events.RoleOperator || user.Role == events.RoleAuditor
 }

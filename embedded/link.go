@@ -29,6 +29,11 @@ func connect(ctx context.Context, o Options, h *home.Home, cfg home.Config) (*li
 	if o.NATSURL != "" {
 		return dialExternal(ctx, o)
 	}
+	return connectTo(ctx, o, h.NATSDir(), h, cfg)
+}
+
+// connectTo starts the embedded server on a store.
+func connectTo(ctx context.Context, o Options, store string, h *home.Home, cfg home.Config) (*link, error) {
 	host, port, err := splitListen(o.Listen)
 	if err != nil {
 		return nil, err
@@ -37,12 +42,12 @@ func connect(ctx context.Context, o Options, h *home.Home, cfg home.Config) (*li
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(h.NATSDir(), "jetstream")); err != nil {
+	if _, err := os.Stat(filepath.Join(store, "jetstream")); err != nil {
 		// The server would make an empty store where there was one: the caller sees a
 		// missing stream, and the anchor says that there was one.
 		o.Logger.Warn("the NATS store directory is missing", "error", err)
 	}
-	server, err := natsserver.Start(ctx, natsserver.Options{StoreDir: h.NATSDir(), Host: host, Port: port, Users: users,
+	server, err := natsserver.Start(ctx, natsserver.Options{StoreDir: store, Host: host, Port: port, Users: users,
 		MaxStore: storeBytes(cfg), Logger: o.Logger})
 	if err != nil {
 		return nil, err

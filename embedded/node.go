@@ -44,6 +44,7 @@ type Node struct {
 	incarnation events.Incarnation
 
 	link       *link
+	copied     string           // a copy of the store that is removed in the end; empty if none
 	log        *eventlog.Stream // nil when the stream is missing or unfit
 	anchor     *anchor.Anchor   // nil when it is missing
 	projection *projector.Projection
@@ -53,6 +54,7 @@ type Node struct {
 	service    *endpoint.Service
 
 	reloading sync.Mutex
+	fullness  atomic.Pointer[string]
 	taken     atomic.Bool        // this life is in the log
 	stopping  context.CancelFunc // the dispatcher and what follows the log
 	endWaits  context.CancelFunc // requests that wait for an effect
@@ -86,7 +88,7 @@ func (n *Node) start(ctx context.Context) error {
 		return err
 	}
 	n.ledger = ledger.New(ledger.Config{Writer: n.incarnation, Read: now, Entropy: rand.Reader, Shared: n.opts.NATSURL != "",
-		Logger: n.opts.Logger}, n.log, n.projection.State().Branch())
+		Full: n.full, Logger: n.opts.Logger}, n.log, n.projection.State().Branch())
 	if distrust != nil {
 		n.ledger.Distrust(distrust.Error())
 	}
@@ -205,6 +207,7 @@ func (n *Node) follow(ctx context.Context) {
 	})
 	n.group.Go(func() error { return n.keepAnchor(ctx) })
 	n.group.Go(func() error { return n.watch(ctx) })
+	n.group.Go(func() error { return n.measure(ctx) })
 }
 
 // serve answers requests.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/nats-io/nats.go/jetstream"
@@ -15,19 +16,32 @@ import (
 )
 
 // OpenLog reads the log of a stopped node, through a server of its own that
-// nobody else can reach. The release gives everything back. Nothing is written.
+// nobody else can reach. The server works on a copy of the store: starting on a
+// damaged one it would cut it, and with it the evidence. The release gives
+// everything back.
 func OpenLog(ctx context.Context, opts Options) (log eventlog.Log, release func(), err error) {
 	n := &Node{opts: opts.withDefaults()}
 	n.opts.Listen = "127.0.0.1:0"
-	log, err = n.openLog(ctx)
+	log, err = n.openCopy(ctx)
 	if err != nil {
 		return nil, nil, errors.Join(err, n.release(ctx))
 	}
 	return log, func() { _ = n.release(ctx) }, nil
 }
 
-func (n *Node) openLog(ctx context.Context) (eventlog.Log, error) {
-	if err := n.enter(ctx); err != nil {
+// openCopy attaches to a copy of the store.
+func (n *Node) openCopy(ctx context.Context) (eventlog.Log, error) {
+	if err := n.take(); err != nil {
+		return nil, err
+	}
+	var err error
+	if n.copied, err = os.MkdirTemp("", "effectd-"); err != nil {
+		return nil, err
+	}
+	if err := os.CopyFS(n.copied, os.DirFS(n.home.NATSDir())); err != nil {
+		return nil, fmt.Errorf("copy the store: %w", err)
+	}
+	if n.link, err = connectTo(ctx, n.opts, n.copied, n.home, n.config); err != nil {
 		return nil, err
 	}
 	js, err := jetstream.New(n.link.ledger)
@@ -37,13 +51,18 @@ func (n *Node) openLog(ctx context.Context) (eventlog.Log, error) {
 	return eventlog.Attach(ctx, js, eventlog.Config{LedgerID: n.home.LedgerID(), Replicas: n.replicas()})
 }
 
-// Rebuild drops the projection of a stopped node and folds it again from the log.
+// Rebuild drops the projection of a stopped node and folds it again from the log,
+// if that is the log which the anchor has seen: a good projection is not given up
+// for a damaged log.
 func Rebuild(ctx context.Context, opts Options) (err error) {
 	n := &Node{opts: opts.withDefaults()}
 	n.opts.Listen = "127.0.0.1:0"
 	defer func() { err = errors.Join(err, n.release(ctx)) }()
-	log, err := n.openLog(ctx)
+	log, err := n.openCopy(ctx)
 	if err != nil {
+		return err
+	}
+	if err := CheckAnchor(ctx, n.opts, log); err != nil {
 		return err
 	}
 	if err := projector.Reset(n.home.ProjectionDir(), projector.Options{}); err != nil {
@@ -57,6 +76,16 @@ func Rebuild(ctx context.Context, opts Options) (err error) {
 
 // enter takes the directory, and reaches the server.
 func (n *Node) enter(ctx context.Context) error {
+	if err := n.take(); err != nil {
+		return err
+	}
+	var err error
+	n.link, err = connect(ctx, n.opts, n.home, n.config)
+	return err
+}
+
+// take opens the directory and locks it.
+func (n *Node) take() error {
 	var err error
 	if n.home, err = home.Open(n.opts.Data, n.opts.Config); err != nil {
 		return err
@@ -64,10 +93,7 @@ func (n *Node) enter(ctx context.Context) error {
 	if n.config, err = n.home.LoadConfig(); err != nil {
 		return err
 	}
-	if n.lock, err = home.Acquire(n.home.Dir()); err != nil {
-		return err
-	}
-	n.link, err = connect(ctx, n.opts, n.home, n.config)
+	n.lock, err = home.Acquire(n.home.Dir())
 	return err
 }
 

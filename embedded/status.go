@@ -16,6 +16,9 @@ func (n *Node) Acknowledged() uint64 {
 	return n.ledger.State().Seq()
 }
 
+// Distrust ends all writing: a reader found the log unfit.
+func (n *Node) Distrust(reason string) { n.ledger.Distrust(reason) }
+
 // Standing is what the projection cannot know of its node.
 func (n *Node) Standing() projector.Standing {
 	reason := n.ledger.Distrusted()

@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"errors"
+	"os"
 )
 
 // Ready says how the node serves.
@@ -44,6 +45,9 @@ func (n *Node) release(ctx context.Context) error {
 	}
 	if n.link != nil {
 		faults = append(faults, n.link.close(context.WithoutCancel(ctx)))
+	}
+	if n.copied != "" {
+		faults = append(faults, os.RemoveAll(n.copied))
 	}
 	if n.home != nil && n.lock != nil {
 		faults = append(faults, n.unannounce(), n.lock.Release())

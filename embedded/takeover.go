@@ -186,11 +186,10 @@ func (n *Node) dispatch(ctx context.Context) {
 	go func() { defer close(sweeping); _ = n.ledger.Sweep(ctx, 250*time.Millisecond) }()
 	defer func() { <-sweeping }()
 	deliveries, err := n.deliveries(ctx)
-	switch {
-	case ctx.Err() != nil:
-		return
-	case err != nil:
-		n.ledger.Distrust("the dispatch consumer cannot be opened: " + err.Error())
+	if err != nil {
+		if ctx.Err() == nil {
+			n.ledger.Distrust("the dispatch consumer cannot be opened: " + err.Error())
+		}
 		return
 	}
 	defer deliveries.Stop()

@@ -143,7 +143,7 @@ func crashed(disk *vfs.MemFS, unsynced int, seed uint64) *vfs.MemFS {
 
 // step thins out the crossings: a prime, so that repeated patterns are met at
 // different places.
-const step = 3
+const step = 5
 
 // P6: a file operation that fails, once or from then on, is reported; the
 // projection goes on, and what is stored is the fold of a prefix.

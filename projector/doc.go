@@ -18,10 +18,14 @@
 //	P4  Every answer carries its position, and all of it is of that position.
 //	P5  An entry that does not follow is never applied. Reads go on.
 //	P6  What is damaged is reported, with [ErrRebuild] when it is found on opening,
-//	    and is never answered from.
+//	    and is never answered from. A store that fails in use is not touched any
+//	    more: the state goes on in memory.
 //	P7  An effect, task or run that the caller may not see answers exactly like one
 //	    that does not exist.
 //	P8  Who waits for an effect is woken by an entry that names it, and by no other.
+//
+// Nothing is synced entry by entry, and Pebble keeps no log of its own: a crash
+// takes what was not flushed, and it is folded again from the log.
 //
 // # Key space
 //

@@ -62,7 +62,7 @@ func (f *filter) spans(before events.EffectID) []span {
 func (f *filter) span(prefix []byte, before events.EffectID) span {
 	s := span{prefix: prefix, to: string(before)}
 	if f.since > 0 {
-		s.from = firstID(f.since.Add(time.Millisecond))
+		s.from = firstID(f.since)
 	}
 	if f.until > 0 {
 		if end := firstID(f.until.Add(time.Millisecond)); s.to == "" || end < s.to {

@@ -75,5 +75,6 @@ func (p *Projection) Run(ctx context.Context, l log) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil
 	}
+	p.stopped.Store(true)
 	return fmt.Errorf("projector: %w", err)
 }

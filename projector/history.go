@@ -6,6 +6,7 @@ import (
 
 	"github.com/effectd/effectd/aggregate"
 	"github.com/effectd/effectd/events"
+	"github.com/effectd/effectd/events/eventlog"
 	"github.com/effectd/effectd/events/wire"
 )
 
@@ -37,6 +38,10 @@ func (q *Queries) history(ctx context.Context, c aggregate.Caller, r wire.Histor
 			break
 		}
 		ev, n, err := q.event(ctx, at)
+		if errors.Is(err, eventlog.ErrUntrusted) {
+			q.node.Distrust(err.Error())
+			return nil, wire.Errorf(wire.LedgerUntrusted, err.Error())
+		}
 		if err != nil {
 			return nil, unreadable(err)
 		}

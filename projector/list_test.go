@@ -107,6 +107,40 @@ func expected(s *aggregate.State, c aggregate.Caller, r wire.ListRequest, at eve
 	return out
 }
 
+// Bounds of time are exact within the millisecond that ids tell.
+func TestListBounds(t *testing.T) {
+	w := newWorld(t)
+	start := w.at
+	var ids []events.EffectID
+	for _, µs := range []int{300, 700, 1300} {
+		w.at = start.Add(time.Duration(µs) * time.Microsecond)
+		ids = append(ids, w.admitted())
+	}
+	_, q := shown(t, w)
+	for _, c := range []struct {
+		since, until int // µs; 0: none
+		want         []events.EffectID
+	}{
+		{300, 0, ids}, {301, 0, ids[1:]}, {700, 0, ids[1:]}, {701, 0, ids[2:]}, {1301, 0, nil},
+		{0, 300, nil}, {0, 301, ids[:1]}, {0, 700, ids[:1]}, {0, 701, ids[:2]}, {0, 1301, ids}, {301, 1300, ids[1:2]}, {700, 300, nil},
+	} {
+		r := wire.ListRequest{}
+		if c.since > 0 {
+			r.Since = start.Add(time.Duration(c.since) * time.Microsecond).String()
+		}
+		if c.until > 0 {
+			r.Until = start.Add(time.Duration(c.until) * time.Microsecond).String()
+		}
+		var got []events.EffectID
+		for _, v := range pages(t, q, producer, r, func() {}) {
+			got = append(got, v.EffectID)
+		}
+		if slices.Reverse(got); !slices.Equal(got, c.want) {
+			t.Errorf("[%d, %d): %v, want %v", c.since, c.until, got, c.want)
+		}
+	}
+}
+
 // A cursor goes on with its own question, of its own caller.
 func TestCursorIsBound(t *testing.T) {
 	w := newWorld(t)

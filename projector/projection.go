@@ -54,6 +54,7 @@ type Projection struct {
 	unflushed int              // events in the store that a crash would take
 	state     atomic.Pointer[aggregate.State]
 	waiting   waiting
+	stopped   atomic.Bool // the log is not to be trusted: nothing more is applied
 
 	reading sync.RWMutex // held while the store is used
 	db      *pebble.DB

@@ -27,6 +27,8 @@ type Standing struct {
 type node interface {
 	Standing() Standing
 	Acknowledged() uint64
+	// Distrust says that the log was found unfit.
+	Distrust(reason string)
 }
 
 // Queries answers reads from the projection, also when the log is not trusted any
@@ -70,14 +72,10 @@ func serve[Q any](f func(context.Context, aggregate.Caller, Q) (any, *wire.Error
 const freshness = 2 * time.Second
 
 // reach waits until the projection is at the position that a request asks for;
-// without one, until it holds what this node has acknowledged: who got a reply
-// here reads its own write here. A projection that does not get there answers
-// with the position it has.
+// without one, until it is fresh.
 func (q *Queries) reach(ctx context.Context, minPosition string, timeoutMS int64) *wire.Error {
 	if minPosition == "" {
-		ctx, cancel := context.WithTimeout(ctx, freshness)
-		defer cancel()
-		_ = q.projection.AwaitPosition(ctx, events.Position{Seq: q.node.Acknowledged()})
+		q.fresh(ctx)
 		return nil
 	}
 	at, err := events.ParsePosition(minPosition)
@@ -94,6 +92,18 @@ func (q *Queries) reach(ctx context.Context, minPosition string, timeoutMS int64
 		return wire.FieldError(wire.WaitTimeout, "min_position", "the projection is not there yet; ask again")
 	}
 	return unreadable(err)
+}
+
+// fresh waits until the projection holds what this node has acknowledged: who got
+// a reply here reads its own write here. A projection that does not get there
+// answers with the position it has.
+func (q *Queries) fresh(ctx context.Context) {
+	if q.projection.stopped.Load() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, freshness)
+	defer cancel()
+	_ = q.projection.AwaitPosition(ctx, events.Position{Seq: q.node.Acknowledged()})
 }
 
 func unreadable(err error) *wire.Error {

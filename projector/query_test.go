@@ -2,27 +2,32 @@ package projector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"testing"
 	"time"
 
 	"github.com/effectd/effectd/aggregate"
 	"github.com/effectd/effectd/events"
+	"github.com/effectd/effectd/events/eventlog"
 	"github.com/effectd/effectd/events/wire"
 	"github.com/effectd/effectd/events/wire/endpoint"
 )
 
-// standing is a node that never changes.
-type standing struct{}
+// standing is a node that has acknowledged an entry, and else never changes.
+type standing uint64
 
-func (standing) Acknowledged() uint64 { return 0 }
+func (standing) Distrust(string) {}
+
+func (s standing) Acknowledged() uint64 { return uint64(s) }
 
 func (standing) Standing() Standing {
 	return Standing{Trusted: true, ClockTrusted: true, Dispatching: true, Node: "n1", Program: "test", LogBytes: 7}
 }
 
-func queries(p *Projection, w *world) *Queries { return NewQueries(p, w.log, standing{}) }
+func queries(p *Projection, w *world) *Queries { return NewQueries(p, w.log, standing(0)) }
 
 func call(q *Queries, c aggregate.Caller, v wire.Verb, body string) (any, *wire.Error) {
 	return q.Serve()[v](context.Background(), endpoint.Request{Caller: endpoint.Caller{Tenant: c.Tenant, Principal: c.Principal}, Verb: v, Body: []byte(body)})
@@ -206,6 +211,44 @@ func TestGetWaits(t *testing.T) {
 	if refusal := refused(t, q, producer, wire.EffectGet, `{"effect_id":"01NONE","wait":"terminal"}`); refusal.Code != wire.UnknownEffect {
 		t.Errorf("%+v", refusal)
 	}
+}
+
+// Who got a reply reads its own write, even before it is applied; nothing is
+// waited for when nothing more is applied.
+func TestReadsOwnWrites(t *testing.T) {
+	w := newWorld(t)
+	p := fresh(t)
+	apply(t, p, w.entries...)
+	id := w.admitted()
+	q := NewQueries(p, w.log, standing(len(w.entries)))
+	got := make(chan *wire.Effect, 1)
+	go func() { got <- ask[*wire.Effect](t, q, producer, wire.EffectGet, byID(id)) }()
+	for waits := false; !waits; runtime.Gosched() {
+		p.waiting.mu.Lock()
+		waits = len(p.waiting.positions) > 0
+		p.waiting.mu.Unlock()
+	}
+	apply(t, p, w.entries[len(w.entries)-1])
+	if v := <-got; v.EffectID != id || v.State != wire.StateAdmitted {
+		t.Errorf("%+v", v)
+	}
+	w.log.Put([]byte("corrupt"))
+	if err := p.Run(context.Background(), w.log); !errors.Is(err, eventlog.ErrUntrusted) {
+		t.Fatal(err)
+	}
+	ask[*wire.Effect](t, NewQueries(p, w.log, unasked{t}), producer, wire.EffectGet, byID(id))
+}
+
+// unasked is a node that must not be asked what to wait for.
+type unasked struct{ t *testing.T }
+
+func (unasked) Standing() Standing { return Standing{} }
+
+func (unasked) Distrust(string) {}
+
+func (u unasked) Acknowledged() uint64 {
+	u.t.Error("it would wait")
+	return 0
 }
 
 // admittedShown is an admitted effect that a projection shows.

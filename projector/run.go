@@ -9,7 +9,10 @@ import (
 )
 
 // run answers run.get, to the producer whose run it is.
-func (q *Queries) run(_ context.Context, c aggregate.Caller, r wire.RunRequest) (any, *wire.Error) {
+func (q *Queries) run(ctx context.Context, c aggregate.Caller, r wire.RunRequest) (any, *wire.Error) {
+	if refusal := q.reach(ctx, "", 0); refusal != nil {
+		return nil, refusal
+	}
 	state := q.projection.State()
 	user, known := state.User(c.Actor())
 	run := state.Run(c.Tenant, r.RunID)

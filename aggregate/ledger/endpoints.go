@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/effectd/effectd/aggregate"
 	"github.com/effectd/effectd/aggregate/operation"
@@ -11,13 +10,6 @@ import (
 	"github.com/effectd/effectd/events/wire"
 	"github.com/effectd/effectd/events/wire/endpoint"
 )
-
-// DefaultWait bounds a request that waits and names no timeout_ms: shorter than
-// the 5 s after which stock clients give up, so that they get an answer.
-const DefaultWait = 4 * time.Second
-
-// MaxWait is the longest timeout_ms.
-const MaxWait = 10 * time.Minute
 
 // watcher waits until an effect satisfies a condition, on the projection.
 type watcher interface {
@@ -144,7 +136,7 @@ func (e *Endpoints) task(ctx context.Context, c aggregate.Caller, cmd aggregate.
 }
 
 func (e *Endpoints) prepare(ctx context.Context, c aggregate.Caller, r wire.PrepareRequest) (any, *wire.Error) {
-	cmd, refusal := prepareCommand(c, r, false)
+	cmd, refusal := e.prepareCommand(c, r, false)
 	if refusal != nil {
 		return nil, refusal
 	}
@@ -152,9 +144,12 @@ func (e *Endpoints) prepare(ctx context.Context, c aggregate.Caller, r wire.Prep
 }
 
 // prepareCommand does outside the writer what needs no state: digests and the
-// parsed payload.
-func prepareCommand(c aggregate.Caller, r wire.PrepareRequest, admit bool) (aggregate.Prepare, *wire.Error) {
+// parsed payload. Without room, only what is known already is answered.
+func (e *Endpoints) prepareCommand(c aggregate.Caller, r wire.PrepareRequest, admit bool) (aggregate.Prepare, *wire.Error) {
 	cmd := aggregate.Prepare{Caller: c, Request: r, RequestSHA256: r.Digest(), Admit: admit}
+	if why := e.ledger.cfg.Full(); why != "" && e.ledger.State().Causal(c.Tenant, *r.RunID, *r.CausalID) == nil {
+		return cmd, wire.Errorf(wire.CapacityExhausted, why)
+	}
 	payload, err := operation.ParsePayload(r.Payload)
 	if err != nil {
 		return cmd, wire.FieldError(wire.InvalidPayload, "payload", "it is not a JSON value")
@@ -189,7 +184,7 @@ func (e *Endpoints) answer(ctx context.Context, c aggregate.Caller, cmd aggregat
 }
 
 func (e *Endpoints) submit(ctx context.Context, c aggregate.Caller, r wire.SubmitRequest) (any, *wire.Error) {
-	cmd, refusal := prepareCommand(c, r.PrepareRequest, true)
+	cmd, refusal := e.prepareCommand(c, r.PrepareRequest, true)
 	if refusal != nil {
 		return nil, refusal
 	}
@@ -197,16 +192,19 @@ func (e *Endpoints) submit(ctx context.Context, c aggregate.Caller, r wire.Submi
 	if refusal != nil {
 		return nil, refusal
 	}
+	if o.Frozen {
+		return o.effect(), nil
+	}
 	return e.await(ctx, o.effect(), r.Wait, r.TimeoutMS)
 }
 
 // await answers once the effect is where the caller waits for it to be.
 func (e *Endpoints) await(ctx context.Context, v *wire.Effect, wait string, timeoutMS int64) (any, *wire.Error) {
-	done := Awaited(wait)
+	done := wire.Awaited(wait)
 	if done(v.State) {
 		return v, endedInRefusal(v)
 	}
-	ctx, cancel := context.WithTimeout(ctx, WaitFor(timeoutMS))
+	ctx, cancel := context.WithTimeout(ctx, wire.WaitFor(timeoutMS))
 	defer cancel()
 	later, err := e.watcher.Await(ctx, v.EffectID, done)
 	if err != nil || later == nil {
@@ -230,31 +228,12 @@ func endedInRefusal(v *wire.Effect) *wire.Error {
 	return refusal
 }
 
-// Awaited is the condition that a "wait" names; none holds at once. Unknown ends
-// every wait: nothing follows by itself.
-func Awaited(wait string) func(wire.State) bool {
-	return func(s wire.State) bool {
-		switch wait {
-		case wire.WaitNone:
-			return true
-		case wire.WaitTerminal:
-			return s.Terminal() || s == wire.StateUnknown
-		}
-		return s != wire.StatePrepared && s != wire.StatePermitted
-	}
-}
-
-// WaitFor is the bound of a wait.
-func WaitFor(ms int64) time.Duration {
-	if ms <= 0 {
-		return DefaultWait
-	}
-	return min(time.Duration(ms)*time.Millisecond, MaxWait)
-}
-
 // reconcile authorizes one attempt, has it carried out, and answers with what it
 // left.
 func (e *Endpoints) reconcile(ctx context.Context, c aggregate.Caller, r wire.ReconcileRequest) (any, *wire.Error) {
+	if r.Method == events.MethodResubmitSameKey {
+		return nil, wire.FieldError(wire.Unsupported, "method", "this version of effectd asks by query only")
+	}
 	o, refusal := e.do(ctx, c, aggregate.StartAttempt{Caller: c, EffectID: r.EffectID, Method: r.Method, DeadlineMS: r.DeadlineMS, Dispatcher: e.dispatcher})
 	if refusal != nil {
 		return nil, refusal

@@ -21,6 +21,8 @@ type Config struct {
 	// Shared: other processes may write to the log. A refusal is then decided only
 	// on a state that was the log's end after the request came.
 	Shared bool
+	// Full says why no new effect is taken; empty while there is room. Nil: always.
+	Full func() string
 	// MaxEvents and MaxBytes bound an entry (256 and 512 KiB).
 	MaxEvents, MaxBytes int
 	// CommitTimeout is how long a caller waits for its commit (10 s).
@@ -37,6 +39,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.CommitTimeout == 0 {
 		c.CommitTimeout = 10 * time.Second
+	}
+	if c.Full == nil {
+		c.Full = func() string { return "" }
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -178,7 +178,7 @@ func (l *Ledger) fail(batch []*pending, err error) {
 		refusal = l.fault.Load()
 	case errors.Is(err, eventlog.ErrFull):
 		refusal = wire.Errorf(wire.CapacityExhausted, "the log is full; nothing was written")
-	case errors.Is(err, eventlog.ErrUnavailable):
+	case errors.Is(err, eventlog.ErrUnavailable), errors.Is(err, eventlog.ErrClosed):
 		refusal = unavailable("the log does not take entries; nothing was written")
 	default:
 		refusal = wire.Errorf(wire.CommitUnknown, "the log has not answered; ask again with the same request")

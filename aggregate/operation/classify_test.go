@@ -46,7 +46,9 @@ func TestClassify(t *testing.T) {
 		{200, `{"id":"` + strings.Repeat("r", maxRef+1) + `","amount":1500}`, `unknown`},
 		{200, `not json`, `unknown`},
 		{200, ``, `unknown`},
-		{200, `{"id":"ch_1","amount":1e300}`, `unknown`}, // SPEC 3 refuses the body
+		// A number out of range is no cost, and loses nothing else that the answer proves.
+		{200, `{"id":"ch_1","amount":1e300}`, `outcomes[0] succeeded completed ch_1 map[] invalid=true {"cost":{"usd_cents":"1e+300"},"provider_ref":"ch_1"}`},
+		{200, `{"id":"ch_1","amount":5,"trace":18446744073709551615}`, `outcomes[0] succeeded completed ch_1 map[usd_cents:5] invalid=false {"cost":{"usd_cents":5},"provider_ref":"ch_1"}`},
 		{200, `{"id":"ch_1","id":"ch_2","amount":1}`, `unknown`},
 		{402, `anything`, `outcomes[1] failed   map[usd_cents:0] invalid=false {"cost":{"usd_cents":0}}`},
 		{400, ``, `outcomes[2] no_effect   map[] invalid=false`},

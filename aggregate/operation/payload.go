@@ -2,7 +2,9 @@ package operation
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -33,14 +35,17 @@ func (p Payload) Raw() events.Raw { return p.raw }
 
 func decode(raw []byte) (any, error) {
 	dec := jsontext.NewDecoder(bytes.NewReader(raw))
-	v, err := decodeValue(dec)
+	v, err := decodeValue(dec, number)
 	if err != nil || dec.InputOffset() != int64(len(raw)) {
 		return nil, events.ErrInvalidJSON
 	}
 	return v, nil
 }
 
-func decodeValue(dec *jsontext.Decoder) (any, error) {
+// numeral reads a JSON number.
+type numeral func(string) (any, error)
+
+func decodeValue(dec *jsontext.Decoder, n numeral) (any, error) {
 	tok, err := dec.ReadToken()
 	if err != nil {
 		return nil, err
@@ -53,11 +58,11 @@ func decodeValue(dec *jsontext.Decoder) (any, error) {
 	case '"':
 		return tok.String(), nil
 	case '0':
-		return number(tok.String())
+		return n(tok.String())
 	case '[':
 		out := []any{}
 		for dec.PeekKind() != ']' {
-			v, err := decodeValue(dec)
+			v, err := decodeValue(dec, n)
 			if err != nil {
 				return nil, err
 			}
@@ -66,11 +71,11 @@ func decodeValue(dec *jsontext.Decoder) (any, error) {
 		_, err := dec.ReadToken()
 		return out, err
 	default:
-		return decodeObject(dec)
+		return decodeObject(dec, n)
 	}
 }
 
-func decodeObject(dec *jsontext.Decoder) (any, error) {
+func decodeObject(dec *jsontext.Decoder, n numeral) (any, error) {
 	out := map[string]any{}
 	for dec.PeekKind() != '}' {
 		name, err := dec.ReadToken()
@@ -78,7 +83,7 @@ func decodeObject(dec *jsontext.Decoder) (any, error) {
 			return nil, err
 		}
 		key := name.String() // valid until the next read
-		v, err := decodeValue(dec)
+		v, err := decodeValue(dec, n)
 		if err != nil {
 			return nil, err
 		}
@@ -94,4 +99,32 @@ func number(s string) (any, error) {
 		return strconv.ParseInt(s, 10, 64)
 	}
 	return strconv.ParseFloat(s, 64)
+}
+
+// anyNumber reads what an answer may hold beyond that: a double, infinite beyond
+// all doubles.
+func anyNumber(s string) (any, error) {
+	if v, err := number(s); err == nil {
+		return v, nil
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		err = nil
+	}
+	return f, err
+}
+
+// lenient decodes the answer of a service, which owes us no canonical form: one
+// number out of range must not lose what the rest of it proves. Nil if it is not
+// JSON.
+func lenient(body []byte) any {
+	dec := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowInvalidUTF8(true))
+	v, err := decodeValue(dec, anyNumber)
+	if err != nil {
+		return nil
+	}
+	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil
+	}
+	return v
 }

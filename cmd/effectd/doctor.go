@@ -8,6 +8,7 @@ import (
 type doctorCmd struct {
 	data
 	Config string `placeholder:"DIR" type:"path" help:"Directory of operations, policy, secrets and settings (default: the data directory)."`
+	Anchor string `placeholder:"DIR" type:"path" help:"Directory of the anchor (default: in the data directory)."`
 }
 
 // diagnosis is what one check found.
@@ -59,7 +60,7 @@ func (c *doctorCmd) examine(e *env) []diagnosis {
 	}
 	all := []diagnosis{d}
 	cfg, d := configuration(h)
-	all = append(all, d, keys(h), users(h), disk(h, cfg))
+	all = append(all, d, keys(h), users(h), c.store(h), disk(h, cfg))
 	contracts, d := operations(h)
 	all = append(all, d, owner(h))
 	all = append(all, secretsOf(h, contracts)...)

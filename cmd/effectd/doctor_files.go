@@ -7,12 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/sys/unix"
 
 	"github.com/effectd/effectd/aggregate/operation"
 	"github.com/effectd/effectd/aggregate/policy"
 	"github.com/effectd/effectd/embedded/home"
 	"github.com/effectd/effectd/events"
+	"github.com/effectd/effectd/projector/anchor"
 )
 
 // The doctor's checks of files. None of them writes.
@@ -50,6 +52,23 @@ func keys(h *home.Home) diagnosis {
 		}
 	}
 	return fine("keys", count(len(files), "key", "keys")+", readable by the owner alone")
+}
+
+// store wants the streams and the anchor to be there; whether they agree is for
+// verify to say.
+func (c *doctorCmd) store(h *home.Home) diagnosis {
+	if _, err := os.Stat(filepath.Join(h.NATSDir(), "jetstream")); err != nil {
+		return fault("store", "the streams are missing: "+h.NATSDir(), "restore them from a backup; they are never made again")
+	}
+	dir := c.Anchor
+	if dir == "" {
+		dir = h.AnchorDir()
+	}
+	mark, err := anchor.Read(vfs.Default, dir)
+	if err != nil {
+		return fault("store", err.Error()+": "+dir, "restore it from a backup; without it a shortened log is not noticed")
+	}
+	return fine("store", fmt.Sprintf("the anchor has seen entry %d; effectd verify compares the log with it", mark.Seq))
 }
 
 func openToOthers(file string) (bool, error) {

@@ -75,7 +75,7 @@ func proofFields(p *page, x *wire.Effect, now time.Time) {
 		p.field("receipt", string(r.ReceiptID)+" at "+r.DurablePosition.String())
 	}
 	p.field("reference", x.ProviderRef)
-	if x.Evidence != nil {
+	if x.Evidence != nil && x.State != wire.StateUnknown {
 		p.field("evidence", evidenceWords(x.Evidence))
 	}
 	if !x.IdempotencyUntil.IsZero() && x.State == wire.StateUnknown {

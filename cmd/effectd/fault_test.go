@@ -62,25 +62,64 @@ func TestUntrusted(t *testing.T) {
 	}
 }
 
-// A flipped bit in the store: verify names the position and does not succeed.
-func TestDamaged(t *testing.T) {
-	dir := ledgerDir(t)
+// theBlock is the one message block of the log of a node at rest.
+func theBlock(t *testing.T, dir string) string {
 	blocks, err := filepath.Glob(filepath.Join(dir, "nats", "jetstream", "*", "streams", "EFFECTS", "msgs", "*.blk"))
 	if err != nil || len(blocks) != 1 {
 		t.Fatalf("blocks %v: %v", blocks, err)
 	}
-	body, err := os.ReadFile(blocks[0])
+	return blocks[0]
+}
+
+// flip changes one bit of the entry that holds a text.
+func flip(t *testing.T, block, text string) {
+	body, err := os.ReadFile(block)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := bytes.Index(body, []byte("access-changed"))
+	at := bytes.Index(body, []byte(text))
 	if at < 0 {
 		t.Fatal("the entry is not there")
 	}
 	body[at] ^= 1
-	if err := os.WriteFile(blocks[0], body, 0o600); err != nil {
+	if err := os.WriteFile(block, body, 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A log that the server would cut short: verify says that the anchor has seen
+// more, leaves the evidence as it is, and rebuild gives up no projection for it.
+func TestCutLog(t *testing.T) {
+	dir := ledgerDir(t)
+	serve(t, dir).signal(t, syscall.SIGTERM)
+	block := theBlock(t, dir)
+	flip(t, block, "access-changed")
+	if err := os.Remove(filepath.Join(filepath.Dir(block), "index.db")); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(block)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := effectd(t, "verify", "--json", "--data", dir).want(t, 4)
+	if report := object[audit.Report](t, r); report.First == nil || !strings.Contains(report.First.Message, "the anchor has seen") {
+		t.Errorf("report: %s", r.out)
+	}
+	effectd(t, "rebuild", "--data", dir).want(t, 4).says(t, "the anchor has seen")
+	if after, err := os.ReadFile(block); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the store was changed: %v", err)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "anchor")); err != nil {
+		t.Fatal(err)
+	}
+	effectd(t, "verify", "--data", dir).want(t, 4)
+	effectd(t, "doctor", "--data", dir).want(t, 1)
+}
+
+// A flipped bit in the store: verify names the position and does not succeed.
+func TestDamaged(t *testing.T) {
+	dir := ledgerDir(t)
+	flip(t, theBlock(t, dir), "access-changed")
 	r := effectd(t, "verify", "--json", "--data", dir)
 	if r.code == 0 {
 		t.Fatalf("verified: %s", r.out)

@@ -23,6 +23,7 @@ func (c *getCmd) Run(e *env) error {
 	return c.call(e, events.RoleOperator, func(ctx context.Context, l *client.Client) error {
 		x, err := l.Get(ctx, wire.GetRequest{EffectID: events.EffectID(c.Effect), RunID: events.RunID(c.RunID), CausalID: events.CausalID(c.CausalID),
 			Wait: c.Wait, TimeoutMS: c.Timeout.Milliseconds(), MinPosition: c.MinPosition})
-		return e.effect(&x, err, c.Wait != wire.WaitNone)
+		// A read is done when it is answered; only an unknown outcome shows anyhow.
+		return e.effect(&x, err, c.Wait != wire.WaitNone || x.State == wire.StateUnknown)
 	})
 }

@@ -156,7 +156,7 @@ func TestEffects(t *testing.T) {
 	if lost.State != wire.StateUnknown {
 		t.Fatalf("lost: %+v", lost)
 	}
-	do("get", string(lost.EffectID)).want(t, 0)
+	do("get", string(lost.EffectID)).want(t, 3)
 	do("get", string(lost.EffectID), "--wait", "terminal").want(t, 3)
 	if l := object[wire.List[wire.Effect]](t, do("list", "--json", "--state", "unknown").want(t, 0)); len(l.Items) != 1 || l.Items[0].EffectID != lost.EffectID {
 		t.Errorf("unknown: %+v", l.Items)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/effectd/effectd/aggregate/audit"
+	"github.com/effectd/effectd/embedded"
 	"github.com/effectd/effectd/events"
 	"github.com/effectd/effectd/events/eventlog"
 )
@@ -15,7 +16,10 @@ const unreadable audit.Code = "ledger_untrusted"
 
 // verifyCmd recomputes the whole log: of a running node or a server, or of a data
 // directory at rest.
-type verifyCmd struct{ target }
+type verifyCmd struct {
+	target
+	Anchor string `placeholder:"DIR" type:"path" help:"Directory of the anchor (default: in the data directory)."`
+}
 
 // Run implements the command.
 func (c *verifyCmd) Run(e *env) error {
@@ -28,6 +32,9 @@ func (c *verifyCmd) Run(e *env) error {
 	defer bars.end()
 	report, err := auditLog(e.ctx, log, func(done, total uint64) { bars.step("verify", done, total) })
 	bars.end()
+	if err == nil && c.NATS == "" {
+		err = embedded.CheckAnchor(e.ctx, embedded.Options{Data: c.Data, Anchor: c.Anchor}, log)
+	}
 	var distrust *eventlog.Distrust
 	if err != nil && !errors.As(err, &distrust) {
 		return err
