@@ -207,6 +207,7 @@ func (n *Node) follow(ctx context.Context) {
 	})
 	n.group.Go(func() error { return n.keepAnchor(ctx) })
 	n.group.Go(func() error { return n.watch(ctx) })
+	n.measureOnce(ctx)
 	n.group.Go(func() error { return n.measure(ctx) })
 }
 

@@ -15,14 +15,18 @@ func (n *Node) measure(ctx context.Context) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		reason := n.look(ctx)
-		n.fullness.Store(&reason)
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+			n.measureOnce(ctx)
 		}
 	}
+}
+
+func (n *Node) measureOnce(ctx context.Context) {
+	reason := n.look(ctx)
+	n.fullness.Store(&reason)
 }
 
 // full says why no new effect is taken; empty while there is room. What was
