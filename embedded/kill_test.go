@@ -131,7 +131,7 @@ func TestKilled(t *testing.T) {
 		}
 	})
 	r := newRig(t, s, "concurrency: 32", fmt.Sprintf("concurrency: %d", concurrency), "timeout: 10s", "timeout: 2s",
-		"reconcile:\n", "reconcile:\n  not_found_is_conclusive: true\n  settling_window: 1ms\n")
+		"reconcile:\n", "reconcile:\n  not_found_is_conclusive: true\n")
 	r.write("effectd.yaml", "limits: {effect_records: 1000000, live_bytes: 4GiB}\n")
 	r.start()
 	r.openTask("shop", 1<<40)

@@ -53,10 +53,18 @@ func TestLostResponse(t *testing.T) {
 	s.served(t, 1)
 }
 
-// Not found proves nothing unless the contract says so.
+// Not found proves nothing unless the contract says so, and then not before the
+// settling window has passed (SPEC 9).
 func TestNotFound(t *testing.T) {
 	t.Parallel()
-	for name, conclusive := range map[string]bool{"inconclusive": false, "conclusive": true} {
+	for name, c := range map[string]struct {
+		declared   string
+		conclusive bool
+	}{
+		"not declared":     {"", false},
+		"too early":        {"  not_found_is_conclusive: true\n  settling_window: 1h\n", false},
+		"after the window": {"  not_found_is_conclusive: true\n", true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService(t)
 			s.answers(func(w http.ResponseWriter, r *http.Request) {
@@ -65,11 +73,11 @@ func TestNotFound(t *testing.T) {
 				s.mu.Unlock()
 				lose(w, r)
 			})
-			r := running(t, s, "reconcile:\n", fmt.Sprintf("reconcile:\n  not_found_is_conclusive: %t\n  settling_window: 1ms\n", conclusive))
+			r := running(t, s, "reconcile:\n", "reconcile:\n"+c.declared)
 			e := r.submit("r", "c")
 			unknownFor(t, e, events.ReasonResponseLost)
 			after := r.reconcile(e.EffectID)
-			if conclusive {
+			if c.conclusive {
 				settledAs(t, after, events.OutcomeNoEffect)
 				r.account(0, 0, 0)
 				return
