@@ -39,8 +39,11 @@ func Acquire(dir string) (*Lock, error) {
 	return &Lock{file: f}, nil
 }
 
-// Release gives the lock back.
-func (l *Lock) Release() error { return l.file.Close() }
+// Release gives the lock back. It says so to the kernel: a child process that is
+// being started has the file open too, until it becomes another program.
+func (l *Lock) Release() error {
+	return errors.Join(unix.Flock(int(l.file.Fd()), unix.LOCK_UN), l.file.Close())
+}
 
 func holder(dir string) string {
 	b, err := os.ReadFile(filepath.Join(dir, "lock"))
