@@ -75,8 +75,7 @@ const freshness = 2 * time.Second
 // without one, until it is fresh.
 func (q *Queries) reach(ctx context.Context, minPosition string, timeoutMS int64) *wire.Error {
 	if minPosition == "" {
-		q.fresh(ctx)
-		return nil
+		return q.fresh(ctx)
 	}
 	at, err := events.ParsePosition(minPosition)
 	if err != nil {
@@ -96,14 +95,19 @@ func (q *Queries) reach(ctx context.Context, minPosition string, timeoutMS int64
 
 // fresh waits until the projection holds what this node has acknowledged: who got
 // a reply here reads its own write here. A projection that does not get there
-// answers with the position it has.
-func (q *Queries) fresh(ctx context.Context) {
+// answers with the position it has; a request that is ended meanwhile is not
+// answered from before that write.
+func (q *Queries) fresh(ctx context.Context) *wire.Error {
 	if q.projection.stopped.Load() {
-		return
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, freshness)
 	defer cancel()
-	_ = q.projection.AwaitPosition(ctx, events.Position{Seq: q.node.Acknowledged()})
+	err := q.projection.AwaitPosition(ctx, events.Position{Seq: q.node.Acknowledged()})
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return unreadable(err)
+	}
+	return nil
 }
 
 func unreadable(err error) *wire.Error {
