@@ -194,6 +194,9 @@ func (s *State) index(e *Effect) {
 	if e.beforeClaim() {
 		s.open.Set(string(e.ID), e.ID)
 	}
+	if e.holds() {
+		s.holding++
+	}
 	s.countPrepared(e, +1)
 }
 
@@ -205,6 +208,9 @@ func (s *State) unindex(e *Effect) {
 		s.due.Delete(dueKey(at, e.ID))
 	}
 	s.open.Delete(string(e.ID))
+	if e.holds() {
+		s.holding--
+	}
 	s.countPrepared(e, -1)
 }
 

@@ -19,6 +19,7 @@ type State struct {
 	due      *btree.Map[string, events.EffectID] // (instant, effect): when the ledger itself must act
 	open     *btree.Map[string, events.EffectID] // effects before their claim: what a change of law can end
 	prepared *btree.Map[string, int64]           // live prepared effects per principal
+	holding  int                                 // effects that hold a reservation
 	touched  map[Key]struct{}                    // records changed since Branch
 }
 
@@ -115,6 +116,13 @@ func (s *State) EachEffect(f func(*Effect) bool) {
 func (s *State) EachTask(f func(*Task) bool) {
 	s.tasks.Scan(func(_ string, t *Task) bool { return f(t) })
 }
+
+// Holding is the number of effects that hold a reservation: admitted, dispatched
+// and unknown ones.
+func (s *State) Holding() int { return s.holding }
+
+// Open is the number of effects before their claim.
+func (s *State) Open() int { return s.open.Len() }
 
 // EffectCount is the number of live effect records.
 func (s *State) EffectCount() int { return s.effects.Len() }

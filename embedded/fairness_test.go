@@ -146,6 +146,8 @@ func TestRequestsInFlight(t *testing.T) {
 	}
 	_, err := p.Submit(t.Context(), wire.SubmitRequest{PrepareRequest: charge("r", "more", 5)})
 	refusedWith(t, err, wire.QuotaExceeded)
+	_, err = p.Get(t.Context(), wire.GetRequest{RunID: "r", CausalID: "0", Wait: wire.WaitTerminal})
+	refusedWith(t, err, wire.QuotaExceeded) // who waits for a read takes room too
 	_, err = r.as("second").Prepare(t.Context(), charge("other", "c", 5))
 	refusedWith(t, err, wire.UnknownTask) // heard, and not a holder
 	close(let)

@@ -55,6 +55,7 @@ type Node struct {
 
 	reloading sync.Mutex
 	fullness  atomic.Pointer[string]
+	logRoom   atomic.Pointer[ledger.Room]
 	taken     atomic.Bool        // this life is in the log
 	stopping  context.CancelFunc // the dispatcher and what follows the log
 	endWaits  context.CancelFunc // requests that wait for an effect
@@ -88,7 +89,7 @@ func (n *Node) start(ctx context.Context) error {
 		return err
 	}
 	n.ledger = ledger.New(ledger.Config{Writer: n.incarnation, Read: now, Entropy: rand.Reader, Shared: n.opts.NATSURL != "",
-		Full: n.full, Logger: n.opts.Logger}, n.log, n.projection.State().Branch())
+		Full: n.full, Room: n.room, Logger: n.opts.Logger}, n.log, n.projection.State().Branch())
 	if distrust != nil {
 		n.ledger.Distrust(distrust.Error())
 	}
@@ -235,12 +236,13 @@ func (n *Node) serve(ctx context.Context) error {
 		served[verb] = n.afterTakeOver(verb, serve)
 	}
 	maps.Copy(served, queries.Serve())
+	quota := &quota{limit: func() int64 { return n.ledger.State().Head().Limits.RequestsInFlight }}
 	for _, verb := range wire.Verbs() {
 		serve, ok := served[verb]
 		if !ok {
 			serve = unsupported
 		}
-		if err := n.service.Add(verb, serve); err != nil {
+		if err := n.service.Add(verb, quota.bound(serve)); err != nil {
 			return err
 		}
 	}

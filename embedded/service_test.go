@@ -20,6 +20,7 @@ type service struct {
 	amounts  map[string]int64 // charged per idempotency key
 	headers  []http.Header    // of the sends, in order
 	answer   http.HandlerFunc // after the work; nil: it says that it is done
+	query    http.HandlerFunc // of a reconciliation; nil: it looks the key up
 }
 
 func newService(t testing.TB) *service {
@@ -31,7 +32,7 @@ func newService(t testing.TB) *service {
 
 func (s *service) serve(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
-		s.lookUp(w, r.URL.Query().Get("key"))
+		s.asked(w, r)
 		return
 	}
 	key := r.Header.Get("Idempotency-Key")
@@ -60,6 +61,29 @@ func (s *service) done(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	w.WriteHeader(http.StatusCreated)
 	fmt.Fprintf(w, `{"id":"ch_%s","amount":%d}`, key, amount)
+}
+
+func (s *service) asked(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	query := s.query
+	s.mu.Unlock()
+	if query != nil {
+		query(w, r)
+		return
+	}
+	s.lookUp(w, r.URL.Query().Get("key"))
+}
+
+// deaf makes the service hear queries, which it tells, and never answer them.
+func (s *service) deaf() (heard chan struct{}) {
+	heard = make(chan struct{}, 64)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.query = func(_ http.ResponseWriter, r *http.Request) {
+		heard <- struct{}{}
+		<-r.Context().Done()
+	}
+	return heard
 }
 
 // lookUp answers the query of a reconciliation.

@@ -17,4 +17,6 @@
 //	W5  Ledger time never goes back, and no entry is written while the clock is not
 //	    trusted.
 //	W6  Once the log is not trusted, nothing is written any more.
+//	W7  New work is taken only while the log has room for it and for all that the
+//	    work taken before must still record.
 package ledger

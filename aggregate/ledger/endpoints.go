@@ -27,7 +27,6 @@ type Endpoints struct {
 	watcher    watcher
 	attempts   attempts
 	dispatcher events.Dispatcher
-	flights    flights
 }
 
 // NewEndpoints connects a writer to what answers long waits.
@@ -50,14 +49,10 @@ func (e *Endpoints) Serve() map[wire.Verb]endpoint.Serve {
 	}
 }
 
-// serve decodes a request strictly and counts it against its principal's quota.
+// serve decodes a request strictly.
 func serve[Q any](e *Endpoints, f func(context.Context, aggregate.Caller, Q) (any, *wire.Error)) endpoint.Serve {
 	return func(ctx context.Context, r endpoint.Request) (any, *wire.Error) {
 		caller := aggregate.Caller{Tenant: r.Caller.Tenant, Principal: r.Caller.Principal}
-		if !e.flights.start(caller.Actor(), e.ledger.State().Head().Limits.RequestsInFlight) {
-			return nil, wire.Errorf(wire.QuotaExceeded, "the principal has its maximum of requests in flight")
-		}
-		defer e.flights.end(caller.Actor())
 		request, refusal := wire.Decode[Q](r.Body)
 		if refusal != nil {
 			return nil, refusal

@@ -23,6 +23,8 @@ type Config struct {
 	Shared bool
 	// Full says why no new effect is taken; empty while there is room. Nil: always.
 	Full func() string
+	// Room is what the log still takes, as last measured. Nil: whatever comes.
+	Room func() Room
 	// MaxEvents and MaxBytes bound an entry (256 and 512 KiB).
 	MaxEvents, MaxBytes int
 	// CommitTimeout is how long a caller waits for its commit (10 s).
@@ -65,6 +67,8 @@ type Ledger struct {
 	clock *clock
 	state atomic.Pointer[aggregate.State] // adopted; never changed after it is stored
 	fault atomic.Pointer[wire.Error]      // why nothing is written any more
+
+	appended atomic.Int64 // bytes
 }
 
 // New returns a writer that starts from a state folded from the log. Run brings

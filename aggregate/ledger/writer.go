@@ -101,6 +101,10 @@ func (l *Ledger) decide(batch []*pending, at events.Instant) *turn {
 		if len(t.events) > 0 && !l.fits(t, p.command) {
 			break
 		}
+		if refusal := l.noRoom(t, p.command); refusal != nil {
+			t.outcomes = append(t.outcomes, Outcome{Decision: aggregate.Decision{Refusal: refusal}, At: at})
+			continue
+		}
 		d := t.branch.Decide(p.command, aggregate.Input{At: at, ID: l.newID(at), Seq: base.Seq() + 1, Index: len(t.events)})
 		t.events = append(t.events, d.Events...)
 		t.encoded = append(t.encoded, d.Encoded...)
@@ -135,6 +139,7 @@ func (l *Ledger) append(ctx context.Context, t *turn) error {
 	if err := l.log.Append(ctx, entry); err != nil {
 		return err
 	}
+	l.appended.Add(int64(len(entry.Body)) + entryBytes)
 	t.branch.Seal(entry.Seq, entry.SHA256, t.at)
 	t.branch.Settle()
 	l.clock.wrote(t.at)
