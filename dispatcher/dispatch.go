@@ -105,7 +105,8 @@ func (d *Dispatcher) claimAndFire(ctx context.Context, e *aggregate.Effect, shot
 	}
 	d.nonces.Delete(e.ID)
 	head := won.State.Head()
-	if err := d.anchor.Mark(ctx, head.Seq, head.SHA256); err != nil {
+	// Not cancelled by a stop: that would look like an anchor that cannot be written.
+	if err := d.anchor.Mark(context.WithoutCancel(ctx), head.Seq, head.SHA256); err != nil {
 		d.ledger.Distrust("the anchor cannot be written: " + err.Error())
 		d.report(e, nonce, notSent(d.cfg.Now(), "the anchor could not be written, so nothing was sent"))
 		return over

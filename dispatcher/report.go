@@ -2,6 +2,7 @@ package dispatcher
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/effectd/effectd/aggregate"
 	"github.com/effectd/effectd/dispatcher/spool"
 	"github.com/effectd/effectd/events"
+	"github.com/effectd/effectd/events/wire"
 )
 
 // report makes a result durable: in the log, or, while the ledger does not take
@@ -21,6 +23,7 @@ func (d *Dispatcher) report(e *aggregate.Effect, nonce string, r aggregate.Resul
 		return
 	}
 	d.cfg.Logger.Warn("the ledger does not take a result: it is spooled", "effect_id", e.ID, "error", err)
+	refused := errors.Is(err, errRefused)
 	record := spool.Record{EffectID: e.ID, IntentSHA256: report.IntentSHA256, Nonce: nonce, Result: events.CanonicalOf(r)}
 	if current := d.ledger.State().Effect(e.ID); current != nil && current.Claim != nil {
 		record.Claim = current.Claim.Position
@@ -30,6 +33,9 @@ func (d *Dispatcher) report(e *aggregate.Effect, nonce string, r aggregate.Resul
 		d.cfg.Logger.Error("a result is in neither log nor spool", "effect_id", e.ID, "error", err)
 		return
 	}
+	if refused {
+		return // asking again would be refused again: it is kept for an operator
+	}
 	d.sends.Add(1)
 	go func() {
 		defer d.sends.Done()
@@ -37,30 +43,38 @@ func (d *Dispatcher) report(e *aggregate.Effect, nonce string, r aggregate.Resul
 			if d.pause(d.life, d.cfg.Retry) != nil {
 				return
 			}
-			if d.replay(d.life, record) == nil {
+			if err := d.replay(d.life, record); err == nil || errors.Is(err, errRefused) {
 				return
 			}
 		}
 	}()
 }
 
-// record appends a report. What the law refuses is logged and done with: it was
-// decided.
+// errRefused: the law does not know the claim of a result, so that the log has
+// lost it. The result is evidence all the same: its file is kept.
+var errRefused = errors.New("the ledger knows no such claim")
+
+// record appends a report.
 func (d *Dispatcher) record(ctx context.Context, r aggregate.Report) error {
 	o, err := d.ledger.Do(ctx, events.SystemActor, r)
 	if err != nil {
 		return err
 	}
-	if o.Refusal != nil {
-		d.cfg.Logger.Error("a result was refused", "effect_id", r.EffectID, "code", o.Refusal.Code, "message", o.Refusal.Message)
+	if o.Refusal == nil {
+		return nil
 	}
-	return nil
+	d.cfg.Logger.Error("a result was refused", "effect_id", r.EffectID, "code", o.Refusal.Code, "message", o.Refusal.Message)
+	switch o.Refusal.Code {
+	case wire.UnknownEffect, wire.Forbidden:
+		return errRefused
+	}
+	return o.Refusal // not decided, as with a clock that is not trusted: it may be taken later
 }
 
 // Replay reports what an earlier life of the node left in the spool. It fails if
 // the ledger does not take one: then nothing may be ended as lost yet. A record
-// that cannot be read holds up no other; its effect becomes unknown, and the file
-// is kept.
+// that cannot be read, or whose claim the log does not have, holds up no other, and
+// its file is kept.
 func (d *Dispatcher) Replay(ctx context.Context) error {
 	records, damaged, err := d.spool.All()
 	if err != nil {
@@ -70,7 +84,7 @@ func (d *Dispatcher) Replay(ctx context.Context) error {
 		d.cfg.Logger.Error("a spooled result is damaged and is kept aside", "file", fault.Name, "reason", fault.Reason)
 	}
 	for _, r := range records {
-		if err := d.replay(ctx, r); err != nil {
+		if err := d.replay(ctx, r); err != nil && !errors.Is(err, errRefused) {
 			return err
 		}
 	}

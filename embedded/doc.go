@@ -22,4 +22,5 @@
 //	M5  The spool is replayed, and claims of earlier lives are ended, before
 //	    anything is dispatched.
 //	M6  A stop ends the intake first, then the dispatcher, then the writer.
+//	M7  A stop leaves the anchor at the end of the log.
 package embedded

@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/go-json-experiment/json"
 	"go.uber.org/goleak"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/effectd/effectd/events"
 	"github.com/effectd/effectd/events/client"
 	"github.com/effectd/effectd/events/wire"
+	"github.com/effectd/effectd/projector/anchor"
 )
 
 // Start and Stop leave nothing behind, whatever happened between.
@@ -124,6 +127,34 @@ func TestStopEndsWaits(t *testing.T) {
 	r.stop()
 	if err := take(t, "the wait is answered", waited); codeOf(err) != wire.LedgerUnavailable && codeOf(err) != wire.WaitTimeout {
 		t.Fatal(err)
+	}
+}
+
+// A stop leaves the anchor at the end of the log, whatever is recorded while it
+// waits (M7).
+func TestStopMarksTheEnd(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	r := newRig(t, s)
+	r.opts.ShutdownBudget = 200 * time.Millisecond
+	r.start()
+	r.openTask("shop", 1000)
+	arrived, _ := s.holds()
+	e := r.submitAndGo("r", "c")
+	take(t, "the send", arrived)
+	r.stop()
+	entries := r.stored()
+	last := entries[len(entries)-1]
+	if u, ok := last.Events[0].Data.(events.Unknown); !ok || u.Reason != events.ReasonShutdown {
+		t.Fatalf("effect %s: the last entry is not what the stop recorded: %s", e.EffectID, last.Body)
+	}
+	a, err := anchor.Open(vfs.Default, r.home().AnchorDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if m := a.Load(); m.Seq != last.Seq || m.SHA256 != last.SHA256 {
+		t.Fatalf("the anchor is at %d, the log ends at %d", m.Seq, last.Seq)
 	}
 }
 

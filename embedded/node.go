@@ -166,6 +166,7 @@ func (n *Node) run(ctx context.Context) error {
 		stopWriting()
 		<-writer
 		n.err = n.group.Wait()
+		n.markEnd(ctx) // M7
 		close(n.done)
 	}()
 	err := n.begin(ctx)

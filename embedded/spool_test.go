@@ -28,6 +28,7 @@ type bench struct {
 	spool *spool.Spool
 	dir   string
 	fault atomic.Pointer[func(events.Stored) error] // what becomes of an entry before it is stored
+	ahead atomic.Int64                              // of the wall clock, in nanoseconds
 
 	*ledger.Ledger
 	stop func()
@@ -51,7 +52,12 @@ func newBench(t testing.TB, s *service) *bench {
 // start begins a life of the node: its writer, its spool and its dispatcher.
 func (b *bench) start() {
 	b.Helper()
-	l, stopWriting := writeUntil(b, ledger.Config{Read: systemClock, CommitTimeout: 50 * time.Millisecond}, b.log)
+	clock := func() ledger.Reading {
+		r := systemClock()
+		r.Wall = r.Wall.Add(time.Duration(b.ahead.Load()))
+		return r
+	}
+	l, stopWriting := writeUntil(b, ledger.Config{Read: clock, CommitTimeout: 50 * time.Millisecond}, b.log)
 	b.Ledger = l
 	self := events.Dispatcher{Node: "test", Incarnation: newIncarnation()}
 	do(b, l, events.SystemActor, aggregate.OpenLedger{LedgerID: l.State().Head().LedgerID, Writer: self.Incarnation, Node: self.Node, Fingerprint: events.ZeroDigest})
@@ -204,6 +210,63 @@ func TestClaimNotAnswered(t *testing.T) {
 	if n := count(readAll(t, b.log), events.TypeDispatched, id); n != 1 {
 		t.Fatalf("%d claims", n)
 	}
+}
+
+// A result that comes while the clock is not trusted is kept until it is.
+func TestResultOutlastsClockStep(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	b := newBench(t, s)
+	arrived, let := s.holds()
+	id := b.submit("c")
+	take(t, "the send arrives", arrived)
+	b.ahead.Store(int64(time.Hour))
+	close(let)
+	eventually(t, "the result is spooled", func() bool { return b.spool.Len() == 1 })
+	b.ahead.Store(0)
+	if e := b.settles(id); e.Settled.Outcome != events.OutcomeSucceeded || !e.Settled.AuditIncomplete {
+		t.Fatalf("%+v", e.Settled)
+	}
+	eventually(t, "the spool is empty", func() bool { return b.spool.Len() == 0 })
+	s.served(t, 1)
+}
+
+// A spooled result whose claim the log does not have is evidence all the same: its
+// file is kept, and holds up no other.
+func TestResultOfNoClaim(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	b := newBench(t, s)
+	b.fails(events.TypeSettled, func() error { return eventlog.ErrUnavailable })
+	id := b.submit("c")
+	eventually(t, "the result is spooled", func() bool { return b.spool.Len() == 1 })
+	records, _, err := b.spool.All()
+	if err != nil || len(records) != 1 {
+		t.Fatal(records, err)
+	}
+	b.stop()
+	for i, change := range []func(*spool.Record){
+		func(r *spool.Record) { r.EffectID = "00000000000000000000000000" }, // before the other in any order
+		func(r *spool.Record) { r.EffectID = "7ZZZZZZZZZZZZZZZZZZZZZZZZZ" },
+	} {
+		r := records[0]
+		change(&r)
+		if err := b.spool.Put(r); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	b.fails("", nil)
+	for range 2 { // also a second time
+		b.start()
+		if e := b.settles(id); e.Settled.Outcome != events.OutcomeSucceeded {
+			t.Fatalf("%+v", e.Settled)
+		}
+		if n := b.spool.Len(); n != 2 {
+			t.Fatalf("%d results are left, not the 2 without a claim", n)
+		}
+		b.stop()
+	}
+	s.served(t, 1)
 }
 
 // A whole node whose log goes away between claim and result.

@@ -106,25 +106,28 @@ func (n *Node) mark(ctx context.Context, seq uint64, sha events.Digest) error {
 		Seq: seq, SHA256: sha, Time: events.InstantOf(time.Now())})
 }
 
-// keepAnchor marks the end of the log at least every second, and once at the end.
+// keepAnchor marks the end of the log every second.
 func (n *Node) keepAnchor(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	var marked uint64
-	for ctx.Err() == nil {
+	for {
+		n.markEnd(ctx)
 		select {
 		case <-ctx.Done():
+			return nil
 		case <-tick.C:
 		}
-		head := n.ledger.State().Head()
-		if head.Seq == marked || n.ledger.Distrusted() != "" {
-			continue
-		}
-		if err := n.mark(context.WithoutCancel(ctx), head.Seq, head.SHA256); err != nil {
-			n.ledger.Distrust("the anchor cannot be written: " + err.Error())
-			continue
-		}
-		marked = head.Seq
 	}
-	return nil
+}
+
+// markEnd marks the end of the log that can be trusted.
+func (n *Node) markEnd(ctx context.Context) {
+	if n.ledger.Distrusted() != "" {
+		return
+	}
+	head := n.ledger.State().Head()
+	// Not cancelled by a stop: that would look like an anchor that cannot be written.
+	if err := n.mark(context.WithoutCancel(ctx), head.Seq, head.SHA256); err != nil {
+		n.ledger.Distrust("the anchor cannot be written: " + err.Error())
+	}
 }
