@@ -62,31 +62,23 @@ type operationRecord struct {
 func (s *State) Record(k Key) ([]byte, bool) {
 	switch k.Kind {
 	case KindHead:
-		return encode(s.head), true
+		return events.CanonicalOf(s.head), true
 	case KindLaw:
-		return encode(s.lawRecord()), true
+		return events.CanonicalOf(s.lawRecord()), true
 	case KindTask:
 		t, ok := s.tasks.Get(k.ID)
-		return encode(t), ok
+		return events.CanonicalOf(t), ok
 	case KindRun:
 		r, ok := s.runs.Get(k.ID)
-		return encode(r), ok
+		return events.CanonicalOf(r), ok
 	case KindCausal:
 		c, ok := s.causal.Get(k.ID)
-		return encode(c), ok && c.Collected
+		return events.CanonicalOf(c), ok && c.Collected
 	case KindEffect:
 		e, ok := s.effects.Get(k.ID)
-		return encode(e), ok
+		return events.CanonicalOf(e), ok
 	}
 	return nil, false
-}
-
-func encode(v any) []byte {
-	b, err := json.Marshal(v, json.Deterministic(true))
-	if err != nil {
-		panic(fmt.Sprintf("aggregate: encode %T: %v", v, err))
-	}
-	return b
 }
 
 func (s *State) lawRecord() lawRecord {

@@ -1,11 +1,14 @@
 package events
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -44,6 +47,9 @@ var canonicalText = json.JoinOptions(
 // invalid UTF-8, lone surrogates, numbers that are not finite or beyond
 // ±(2^53−1), nesting deeper than [MaxDepth], and anything after the value.
 func Canonicalize(raw []byte) (Raw, error) {
+	if plain(raw) {
+		return bytes.Clone(raw), nil
+	}
 	if fault, offset := outOfBounds(raw, MaxDepth); fault != "" {
 		return nil, locate(raw, fault, offset)
 	}
@@ -92,29 +98,57 @@ func syntaxFault(err error) error {
 // evidence, becomes U+FFFD: it must not stop the writer.
 var canonicalValues = json.JoinOptions(canonicalText, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 
-// encode writes a value of ours in canonical form: in one pass if its type is
-// ordered, else in two.
-func encode(v any) (Raw, error) {
-	b, err := json.Marshal(v, canonicalValues)
-	if err != nil || ordered(v) {
-		return b, err
+// appendCanonical appends the canonical form of a value of ours.
+func appendCanonical(dst []byte, v any) ([]byte, error) {
+	value := reflect.ValueOf(v)
+	if v != nil {
+		if encode := encoderOf(value.Type()); encode != nil {
+			return encode(dst, value)
+		}
 	}
-	return jsontext.AppendFormat(nil, b, canonicalText)
+	b, err := json.Marshal(v, canonicalValues)
+	if err != nil {
+		return dst, err
+	}
+	return jsontext.AppendFormat(dst, b, canonicalText)
+}
+
+// scratch holds buffers that encodings are made in.
+var scratch = sync.Pool{New: func() any { return new([]byte) }}
+
+// encode calls use with the canonical form of a value of ours, which must not be
+// kept.
+func encode(v any, use func([]byte)) error {
+	buffer := scratch.Get().(*[]byte)
+	defer scratch.Put(buffer)
+	b, err := appendCanonical((*buffer)[:0], v)
+	if err != nil {
+		return err
+	}
+	*buffer = b
+	use(b)
+	return nil
+}
+
+func mustEncode(v any, use func([]byte)) {
+	if err := encode(v, use); err != nil {
+		panic(fmt.Sprintf("events: canonical form of %T: %v", v, err))
+	}
 }
 
 // CanonicalOf encodes a value of ours in canonical form. It panics on a value
 // that JSON cannot hold, which only a defect of the program can produce.
 // Integers must be within ±(2^53−1).
-func CanonicalOf(v any) Raw {
-	b, err := encode(v)
-	if err != nil {
-		panic(fmt.Sprintf("events: canonical form of %T: %v", v, err))
-	}
-	return b
+func CanonicalOf(v any) (form Raw) {
+	mustEncode(v, func(b []byte) { form = bytes.Clone(b) })
+	return form
 }
 
 // DigestOf is the SHA-256 of the canonical form of a value of ours.
-func DigestOf(v any) Digest { return DigestBytes(CanonicalOf(v)) }
+func DigestOf(v any) (digest Digest) {
+	mustEncode(v, func(b []byte) { digest = DigestBytes(b) })
+	return digest
+}
 
 // DigestBytes is the SHA-256 of bytes.
 func DigestBytes(b []byte) Digest {

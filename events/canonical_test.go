@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 )
 
@@ -151,24 +152,47 @@ func TestCanonicalOfReplacesInvalidUTF8(t *testing.T) {
 	}
 }
 
-// Canonical form never depends on the order of a type's fields; the types of
-// the hot path are in that order and are encoded in one pass.
-func TestOrderedTypes(t *testing.T) {
-	type unordered struct {
-		B int `json:"b"`
-		A int `json:"a"`
-	}
-	if ordered(unordered{}) || string(CanonicalOf(unordered{B: 1, A: 2})) != `{"a":2,"b":1}` {
-		t.Errorf("unordered type: %s", CanonicalOf(unordered{B: 1, A: 2}))
-	}
-	if got := CanonicalOf(map[string]any{"\ufb33": 1.5, "😀": Raw(`{"b":1,"a":2}`)}); string(got) != `{"😀":{"a":2,"b":1},"`+"\ufb33"+`":1.5}` {
-		t.Errorf("map: %s", got)
-	}
-	for _, v := range []any{&Event{}, Event{}, Binding{}, Context{}, Intent{}, Permit{}, Authorization{}, Receipt{}} {
-		if !ordered(v) {
-			t.Errorf("%T is not in canonical order", v)
+// What is taken as it stands is what the library would have made of it.
+func TestPlain(t *testing.T) {
+	for _, text := range []string{`{}`, `[]`, `""`, `0`, `-1`, `999999999999999`, `true`, `null`, `{"":0,"a":[1,"~ ",{"b":false}],"aa":{}}`,
+		strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth)} {
+		if !plain([]byte(text)) {
+			t.Errorf("%s is plain", text)
 		}
 	}
+	for _, text := range []string{``, ` 1`, `1 `, `1,`, `-`, `-0`, `00`, `01`, `1.0`, `1e3`, `1E3`, `9007199254740993`, `"\u0061"`, `"ä"`, "\"\x7f\"", "\"\n\"", `"`, `{`, `{"a"}`, `{"a":1,}`,
+		`{"b":1,"a":2}`, `{"a":1,"a":2}`, `{a:1}`, `[1,]`, `[,1]`, `[1`, `nul`, `nullx`, `truefalse`, `{"a":1}{`, nested(MaxDepth + 1)} {
+		if plain([]byte(text)) {
+			t.Errorf("%s is not plain", text)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		raw := []byte(spelledJSON(t, 4))
+		if len(raw) > 0 && rapid.Bool().Draw(t, "damage") {
+			raw[rapid.IntRange(0, len(raw)-1).Draw(t, "at")] = rapid.Byte().Draw(t, "byte")
+		}
+		if plain(raw) {
+			checkPlain(t, raw)
+		}
+	})
+}
+
+func checkPlain(t rapid.TB, raw []byte) {
+	if fault, _ := outOfBounds(raw, MaxDepth); fault != "" {
+		t.Fatalf("%s: %s", raw, fault)
+	}
+	if want, err := jsontext.AppendFormat(nil, raw, canonicalText); err != nil || string(want) != string(raw) {
+		t.Fatalf("%s is %s, %v", raw, want, err)
+	}
+}
+
+func FuzzPlain(f *testing.F) {
+	f.Add([]byte(`{"a":[1,-2,"x",{"b":null}],"c":true}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if plain(raw) {
+			checkPlain(t, raw)
+		}
+	})
 }
 
 func FuzzCanonicalize(f *testing.F) {

@@ -103,7 +103,7 @@ func Open(body []byte) (Stored, error) {
 	for i := range raw.Events {
 		var err error
 		if e.Events[i], err = raw.Events[i].open(); err == nil {
-			encoded[i], err = encode(&e.Events[i])
+			encoded[i], err = appendCanonical(nil, &e.Events[i])
 		}
 		if err != nil {
 			return Stored{}, fmt.Errorf("event %d: %w", i, corrupt(err))

@@ -14,8 +14,10 @@ type Position struct {
 	Index int
 }
 
-func (p Position) String() string {
-	return strconv.FormatUint(p.Seq, 10) + "." + strconv.Itoa(p.Index)
+func (p Position) String() string { return string(p.append(nil)) }
+
+func (p Position) append(dst []byte) []byte {
+	return strconv.AppendInt(append(strconv.AppendUint(dst, p.Seq, 10), '.'), int64(p.Index), 10)
 }
 
 // Less orders positions as the log does.
