@@ -2,8 +2,9 @@
 // commands.
 //
 //	requests ──▶ queue ──▶ decide on a branch of state N ──▶ append entry N+1 ──▶ adopt the branch ──▶ replies
-//	            (turns between                                   │ conflict: read what others wrote, decide again
-//	             principals)                                     └ unknown: only the same bytes again, until resolved
+//	            (turns between      ▲                            │ conflict: read what others wrote, decide again
+//	             principals)        │                            └ unknown: only the same bytes again, until resolved
+//	                                └── meanwhile: decide the next turn on what N+1 leaves
 //
 // Invariants:
 //
@@ -13,7 +14,7 @@
 //	W3  The adopted state is exactly the fold of the log: a branch is adopted only
 //	    with the acknowledgement of the entry that holds its events.
 //	W4  A caller that stops waiting is told commit_unknown unless its command was
-//	    provably never taken up.
+//	    provably never offered to the log.
 //	W5  Ledger time never goes back, and no entry is written while the clock is not
 //	    trusted.
 //	W6  Once the log is not trusted, nothing is written any more.

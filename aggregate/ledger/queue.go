@@ -20,8 +20,8 @@ type pendingState int
 
 const (
 	waiting pendingState = iota
-	taken                // the writer has it: it may be in an entry
-	gone                 // the caller left before it was taken: never decided
+	taken                // it is in an entry that is offered to the log
+	gone                 // the caller left before that: it never is
 )
 
 // queue holds commands in turns between principals. The ledger's own commands go
@@ -66,20 +66,38 @@ func (q *queue) signal() {
 	}
 }
 
-// next takes the command whose turn it is; nil if none waits.
+// next removes the command whose turn it is; nil if none waits.
 func (q *queue) next() *pending {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
-		p := q.pop()
-		if p == nil {
-			return nil
-		}
-		if p.state == waiting {
-			p.state = taken
+		if p := q.pop(); p == nil || p.state != gone {
 			return p
 		}
 	}
+}
+
+// take marks commands as offered to the log; false, and none is marked, if the
+// caller of one has left.
+func (q *queue) take(batch []*pending) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, p := range batch {
+		if p.state == gone {
+			return false
+		}
+	}
+	for _, p := range batch {
+		p.state = taken
+	}
+	return true
+}
+
+// left reports whether the caller of a command has left.
+func (q *queue) left(p *pending) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return p.state == gone
 }
 
 func (q *queue) pop() *pending {

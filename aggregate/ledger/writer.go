@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/effectd/effectd/aggregate"
 	"github.com/effectd/effectd/events"
@@ -11,140 +12,159 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// Run decides and appends until ctx ends; then it answers what waits and
-// returns nil. It returns early only when the log is not trusted.
+// Run decides and appends until ctx ends; then it answers what waits and returns
+// nil.
 func (l *Ledger) Run(ctx context.Context) error {
-	defer l.stop()
-	for {
-		if err := l.queue.wait(ctx); err != nil {
-			return nil
+	w := writing{Ledger: l}
+	for w.step(ctx) {
+	}
+	w.stop()
+	return nil
+}
+
+// writing is the writer at work. While an entry is in flight the next one is
+// decided on what it leaves, and is ready to go when it lands.
+type writing struct {
+	*Ledger
+	flying *turn      // offered to the log; nil: none
+	open   *turn      // decided on what flying leaves; nil: nothing yet
+	again  []*pending // to be decided before what waits in the queue
+}
+
+// step goes on to the next thing that happens; false when ctx has ended.
+func (w *writing) step(ctx context.Context) bool {
+	if w.flying != nil {
+		w.fill(w.cfg.MaxEvents / 2) // the rest when it lands: who comes late has his turn too
+		select {
+		case <-w.queue.ready:
+		case err := <-w.flying.landed:
+			w.land(ctx, err)
 		}
-		for {
-			batch := l.take(nil)
-			if len(batch) == 0 {
-				break
-			}
-			l.commit(ctx, batch)
+		return true
+	}
+	if ctx.Err() != nil {
+		return false
+	}
+	w.fill(w.cfg.MaxEvents)
+	if w.open == nil {
+		return w.queue.wait(ctx) == nil
+	}
+	w.launch(ctx)
+	return true
+}
+
+// fill decides what waits, until the open turn has so many events or commands.
+func (w *writing) fill(most int) {
+	for w.open == nil || max(len(w.open.events), len(w.open.batch)) < most {
+		p := w.next()
+		if p == nil {
+			return
+		}
+		if refusal := w.halted(); refusal != nil {
+			answer([]*pending{p}, refusal)
+			continue
+		}
+		if w.open == nil {
+			w.open = w.begin()
+		}
+		if !w.decide(w.open, p) {
+			w.again = slices.Insert(w.again, 0, p)
+			return
 		}
 	}
 }
 
-// stop answers every command that was never taken up.
-func (l *Ledger) stop() {
-	for _, p := range l.queue.close() {
-		p.reply <- refused(unavailable("the node is stopping"))
+// next takes the command whose turn it is; nil if none waits.
+func (w *writing) next() *pending {
+	for len(w.again) > 0 {
+		p := w.again[0]
+		w.again = w.again[1:]
+		if !w.queue.left(p) {
+			return p
+		}
 	}
+	return w.queue.next()
+}
+
+// halted says why nothing is written now; nil if it is.
+func (l *Ledger) halted() *wire.Error {
+	if f := l.fault.Load(); f != nil {
+		return f
+	}
+	if _, trusted := l.clock.now(); !trusted {
+		return wire.Errorf(wire.ClockUntrusted, "the wall clock stepped against the monotonic clock; wait or confirm it")
+	}
+	return nil
 }
 
 func refused(e *wire.Error) Outcome { return Outcome{Decision: aggregate.Decision{Refusal: e}} }
 
-// take moves at least one waiting command, and at most as many as can fit an
-// entry, behind the ones given.
-func (l *Ledger) take(batch []*pending) []*pending {
-	for len(batch) < l.cfg.MaxEvents {
-		p := l.queue.next()
-		if p == nil {
-			break
-		}
-		batch = append(batch, p)
+// begin opens a turn on what the entry in flight leaves, or on the adopted state.
+func (w *writing) begin() *turn {
+	base := w.state.Load()
+	if w.flying != nil {
+		base = w.flying.branch
 	}
-	return batch
+	at, _ := w.clock.now()
+	return &turn{base: base, branch: base.Branch(), at: at}
 }
 
-// commit brings every command of a batch to its answer, in as many entries as it
-// takes.
-func (l *Ledger) commit(ctx context.Context, batch []*pending) {
-	for len(batch) > 0 {
-		if f := l.fault.Load(); f != nil {
-			answer(batch, refused(f))
-			return
-		}
-		at, trusted := l.clock.now()
-		if !trusted {
-			answer(batch, refused(wire.Errorf(wire.ClockUntrusted, "the wall clock stepped against the monotonic clock; wait or confirm it")))
-			return
-		}
-		t := l.decide(batch, at)
-		err := l.append(ctx, t)
-		switch {
-		case err == nil:
-			t.answer(batch)
-			batch = batch[len(t.outcomes):]
-		case errors.Is(err, eventlog.ErrConflict):
-			if err := l.catchUp(ctx); err != nil {
-				l.fail(batch, err)
-				return
-			}
-		default:
-			l.fail(batch, err)
-			return
-		}
+// launch offers the open turn to the log. If a caller has left, or time has passed
+// over it, it is decided again instead.
+func (w *writing) launch(ctx context.Context) {
+	t := w.open
+	w.open = nil
+	if f := w.fault.Load(); f != nil {
+		answer(t.batch, f)
+		return
 	}
-}
-
-// turn is one entry being decided.
-type turn struct {
-	branch   *aggregate.State
-	at       events.Instant
-	events   []events.Event
-	encoded  [][]byte
-	bytes    int
-	outcomes []Outcome
-}
-
-// decide decides commands, each on what the ones before it leave, until the
-// entry is full.
-func (l *Ledger) decide(batch []*pending, at events.Instant) *turn {
-	base := l.state.Load()
-	t := &turn{branch: base.Branch(), at: at}
-	for _, p := range batch {
-		if len(t.events) > 0 && !l.fits(t, p.command) {
-			break
-		}
-		if refusal := l.noRoom(t, p.command); refusal != nil {
-			t.outcomes = append(t.outcomes, Outcome{Decision: aggregate.Decision{Refusal: refusal}, At: at})
-			continue
-		}
-		d := t.branch.Decide(p.command, aggregate.Input{At: at, ID: l.newID(at), Seq: base.Seq() + 1, Index: len(t.events)})
-		t.events = append(t.events, d.Events...)
-		t.encoded = append(t.encoded, d.Encoded...)
-		for _, b := range d.Encoded {
-			t.bytes += len(b)
-		}
-		t.outcomes = append(t.outcomes, Outcome{Decision: d, At: at})
+	if now, _ := w.clock.now(); now.Sub(t.at) > maxAge || !w.queue.take(t.batch) {
+		w.again = slices.Concat(t.batch, w.again)
+		return
 	}
-	return t
-}
-
-// fits reports whether another decision surely fits the entry.
-func (l *Ledger) fits(t *turn, c aggregate.Command) bool {
-	most := aggregate.MostEvents(c)
-	record := int(l.State().Head().Limits.RecordBytes)
-	return len(t.events)+most <= l.cfg.MaxEvents && t.bytes+min(most, 4)*record <= l.cfg.MaxBytes
-}
-
-// append makes a turn durable and adopts its branch (W2, W3).
-func (l *Ledger) append(ctx context.Context, t *turn) error {
-	base := l.state.Load()
+	w.flying = t
+	t.landed = make(chan error, 1)
 	if len(t.events) == 0 {
-		return l.confirmEnd(ctx, base)
+		t.landed <- w.confirmEnd(ctx, t.base)
+		return
 	}
-	head := base.Head()
-	ledgerID := head.LedgerID
-	if opened, ok := t.events[0].Data.(events.LedgerOpened); ok {
-		ledgerID = opened.LedgerID
+	entry := t.seal(w.cfg.Writer)
+	w.clock.wrote(t.at)
+	w.appended.Add(t.size)
+	go func() { t.landed <- w.log.Append(ctx, entry) }()
+}
+
+// land ends the flight: the branch is adopted and every caller answered (W1, W3),
+// or what was decided is decided again, or was in vain.
+func (w *writing) land(ctx context.Context, err error) {
+	t := w.flying
+	w.flying = nil
+	if err == nil {
+		w.state.Store(t.branch)
+		t.answer()
+		return
 	}
-	entry := events.SealEncoded(events.Entry{V: events.Format, LedgerID: ledgerID, Seq: head.Seq + 1, Prev: head.SHA256, Time: t.at,
-		Writer: l.cfg.Writer, Events: t.events}, t.encoded)
-	if err := l.log.Append(ctx, entry); err != nil {
-		return err
+	w.appended.Add(-t.size)
+	if w.open != nil { // decided on what is not
+		w.again = slices.Concat(w.open.batch, w.again)
+		w.open = nil
 	}
-	l.appended.Add(int64(len(entry.Body)) + entryBytes)
-	t.branch.Seal(entry.Seq, entry.SHA256, t.at)
-	t.branch.Settle()
-	l.clock.wrote(t.at)
-	l.state.Store(t.branch)
-	return nil
+	if errors.Is(err, eventlog.ErrConflict) {
+		if err = w.catchUp(ctx); err == nil {
+			w.again = slices.Concat(t.batch, w.again)
+			return
+		}
+	}
+	w.fail(t.batch, err)
+}
+
+// stop answers every command that was never offered to the log.
+func (w *writing) stop() {
+	left := w.again
+	if w.open != nil {
+		left = slices.Concat(w.open.batch, left)
+	}
+	answer(slices.Concat(left, w.queue.close()), unavailable("the node is stopping"))
 }
 
 // confirmEnd makes sure that answers which write nothing were decided on the end
@@ -158,20 +178,6 @@ func (l *Ledger) confirmEnd(ctx context.Context, base *aggregate.State) error {
 		err = eventlog.ErrConflict
 	}
 	return err
-}
-
-// answer sends every outcome of the turn to its caller (W1).
-func (t *turn) answer(batch []*pending) {
-	for i := range t.outcomes {
-		t.outcomes[i].State = t.branch
-		batch[i].reply <- t.outcomes[i]
-	}
-}
-
-func answer(batch []*pending, o Outcome) {
-	for _, p := range batch {
-		p.reply <- o
-	}
 }
 
 // fail answers a batch whose entry was not acknowledged.
@@ -189,7 +195,13 @@ func (l *Ledger) fail(batch []*pending, err error) {
 		refusal = wire.Errorf(wire.CommitUnknown, "the log has not answered; ask again with the same request")
 	}
 	l.cfg.Logger.Warn("entry not acknowledged", "error", err, "code", refusal.Code)
-	answer(batch, refused(refusal))
+	answer(batch, refusal)
+}
+
+func answer(batch []*pending, e *wire.Error) {
+	for _, p := range batch {
+		p.reply <- refused(e)
+	}
 }
 
 // CatchUp folds what others appended. Only before Run, or from it.
