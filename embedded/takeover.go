@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -13,6 +12,7 @@ import (
 	"github.com/effectd/effectd/aggregate"
 	"github.com/effectd/effectd/aggregate/operation"
 	"github.com/effectd/effectd/aggregate/policy"
+	"github.com/effectd/effectd/embedded/home"
 	"github.com/effectd/effectd/embedded/natsserver"
 	"github.com/effectd/effectd/events"
 	"github.com/effectd/effectd/events/eventlog"
@@ -100,11 +100,11 @@ func (n *Node) loadLaw(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	contracts, err := loadContracts(filepath.Join(n.opts.Config, "operations"))
+	contracts, err := LoadContracts(n.home)
 	if err != nil {
 		return err
 	}
-	text, err := loadPolicy(filepath.Join(n.opts.Config, "policy.cedar"), n.operationNames(contracts))
+	text, err := loadPolicy(n.home.PolicyFile(), n.operationNames(contracts))
 	if err != nil {
 		return err
 	}
@@ -140,10 +140,10 @@ func (n *Node) operationNames(contracts []*operation.Contract) []events.Operatio
 	return names
 }
 
-// loadContracts compiles every operation file, and says every fault of all of
+// LoadContracts compiles every operation file, and says every fault of all of
 // them.
-func loadContracts(dir string) ([]*operation.Contract, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+func LoadContracts(h *home.Home) ([]*operation.Contract, error) {
+	files, _, err := h.OperationFiles()
 	if err != nil {
 		return nil, err
 	}

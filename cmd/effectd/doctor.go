@@ -61,8 +61,8 @@ func (c *doctorCmd) examine(e *env) []diagnosis {
 	all := []diagnosis{d}
 	cfg, d := configuration(h)
 	all = append(all, d, keys(h), users(h), c.store(h), disk(h, cfg))
-	contracts, d := operations(h)
-	all = append(all, d, owner(h))
+	contracts, found := operations(h)
+	all = append(append(all, found...), owner(h))
 	all = append(all, secretsOf(h, contracts)...)
 	return append(all, c.node(e, h)...)
 }

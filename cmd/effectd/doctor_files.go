@@ -12,6 +12,7 @@ import (
 
 	"github.com/effectd/effectd/aggregate/operation"
 	"github.com/effectd/effectd/aggregate/policy"
+	"github.com/effectd/effectd/embedded"
 	"github.com/effectd/effectd/embedded/home"
 	"github.com/effectd/effectd/events"
 	"github.com/effectd/effectd/projector/anchor"
@@ -107,33 +108,21 @@ func disk(h *home.Home, cfg home.Config) diagnosis {
 	return fine("disk", says)
 }
 
-// operations compiles every contract.
-func operations(h *home.Home) ([]*operation.Contract, diagnosis) {
-	files, err := filepath.Glob(filepath.Join(h.OperationsDir(), "*.yaml"))
-	if err != nil {
-		return nil, fault("operations", err.Error(), "")
-	}
-	var contracts []*operation.Contract
-	var faults []string
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		var c *operation.Contract
-		if err == nil {
-			c, err = operation.Compile(file, text)
-		}
-		if err != nil {
-			faults = append(faults, strings.Split(err.Error(), "\n")...)
-			continue
-		}
-		contracts = append(contracts, c)
-	}
+// operations compiles every contract, and names the files that are none.
+func operations(h *home.Home) ([]*operation.Contract, []diagnosis) {
+	contracts, err := embedded.LoadContracts(h)
+	d := fine("operations", count(len(contracts), "contract compiles", "contracts compile"))
 	switch {
-	case len(faults) > 0:
-		return contracts, fault("operations", strings.Join(faults, "; "), "correct the file; under a registered version it needs a new version")
-	case len(files) == 0:
-		return nil, warning("operations", "none in "+h.OperationsDir(), "nothing can be asked for until there is one")
+	case err != nil:
+		d = fault("operations", strings.ReplaceAll(err.Error(), "\n", "; "), "correct the file; under a registered version it needs a new version")
+	case len(contracts) == 0:
+		d = warning("operations", "none in "+h.OperationsDir(), "nothing can be asked for until there is one")
 	}
-	return contracts, fine("operations", count(len(contracts), "contract compiles", "contracts compile"))
+	all := []diagnosis{d}
+	if _, others, err := h.OperationFiles(); err == nil && len(others) > 0 {
+		all = append(all, warning("operations", "not read: "+strings.Join(others, ", "), "contracts end in .yaml or .yml; move other files away"))
+	}
+	return contracts, all
 }
 
 // owner parses the policy. It may name operations of earlier files, so unknown
