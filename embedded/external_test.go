@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -39,51 +38,32 @@ type external struct {
 // node to that server.
 func (r *rig) external() *external {
 	r.Helper()
-	h := r.home()
-	x := &external{TB: r, options: &server.Options{}}
-	var err error
-	if x.keyFile, err = h.LedgerKeyFile(); err != nil {
-		r.Fatal(err)
-	}
-	users, err := h.Users()
-	if err != nil {
-		r.Fatal(err)
-	}
-	text, err := natsserver.Config(natsserver.Layout{Users: users, Services: x.publicKeys(), StoreDir: h.NATSDir()})
-	if err != nil {
-		r.Fatal(err)
-	}
-	if err := x.options.ProcessConfigString(text); err != nil {
-		r.Fatal(err)
-	}
-	x.options.Host, x.options.Port = "127.0.0.1", server.RANDOM_PORT
-	x.options.NoSigs, x.options.NoLog = true, true
-	r.Cleanup(x.stop)
-	x.start()
+	x := newExternal(r, r.home(), r.home().NATSDir())
 	r.write("effectd.yaml", "replicas: 1\n")
 	r.opts.NATSURL, r.opts.NKeyFile = x.server.ClientURL(), x.keyFile
 	return x
 }
 
-func (x *external) publicKeys() map[natsserver.Service]string {
-	x.Helper()
-	key, err := home.LoadKey(x.keyFile)
-	if err != nil {
-		x.Fatal(err)
+// newExternal runs a server that knows the keys of a ledger, until the test ends.
+func newExternal(t testing.TB, h *home.Home, store string) *external {
+	t.Helper()
+	x := &external{TB: t, options: &server.Options{}}
+	var err error
+	if x.keyFile, err = h.LedgerKeyFile(); err != nil {
+		t.Fatal(err)
 	}
-	seed, err := key.Seed()
+	text, err := h.ServerConfig(x.keyFile, store)
 	if err != nil {
-		x.Fatal(err)
+		t.Fatal(err)
 	}
-	keys, err := natsserver.ServiceKeys(seed)
-	if err != nil {
-		x.Fatal(err)
+	if err := x.options.ProcessConfigString(text); err != nil {
+		t.Fatal(err)
 	}
-	public, err := natsserver.ServicePublicKeys(keys)
-	if err != nil {
-		x.Fatal(err)
-	}
-	return public
+	x.options.Host, x.options.Port = "127.0.0.1", server.RANDOM_PORT
+	x.options.NoSigs, x.options.NoLog = true, true
+	t.Cleanup(x.stop)
+	x.start()
+	return x
 }
 
 // start runs the server, at the second time on the port that it had.
@@ -112,14 +92,10 @@ func (x *external) stop() {
 	}
 }
 
-// log attaches to the log on a connection of its own.
-func (x *external) log(id events.LedgerID) *eventlog.Stream {
+// connect reaches the streams as the ledger does.
+func (x *external) connect() jetstream.JetStream {
 	x.Helper()
-	seed, err := os.ReadFile(x.keyFile)
-	if err != nil {
-		x.Fatal(err)
-	}
-	keys, err := natsserver.ServiceKeys(seed[:len(seed)-1])
+	keys, err := home.LoadServiceKeys(x.keyFile)
 	if err != nil {
 		x.Fatal(err)
 	}
@@ -132,7 +108,13 @@ func (x *external) log(id events.LedgerID) *eventlog.Stream {
 	if err != nil {
 		x.Fatal(err)
 	}
-	log, err := eventlog.Attach(x.Context(), js, eventlog.Config{LedgerID: id})
+	return js
+}
+
+// log attaches to the log on a connection of its own.
+func (x *external) log(id events.LedgerID) *eventlog.Stream {
+	x.Helper()
+	log, err := eventlog.Attach(x.Context(), x.connect(), eventlog.Config{LedgerID: id})
 	if err != nil {
 		x.Fatal(err)
 	}

@@ -68,14 +68,9 @@ func storeBytes(c home.Config) int64 {
 }
 
 func dialExternal(ctx context.Context, o Options) (*link, error) {
-	seed, err := os.ReadFile(o.NKeyFile)
+	keys, err := home.LoadServiceKeys(o.NKeyFile)
 	if err != nil {
-		return nil, fmt.Errorf("nkey file: %w", err)
-	}
-	defer clear(seed)
-	keys, err := natsserver.ServiceKeys(trimmed(seed))
-	if err != nil {
-		return nil, fmt.Errorf("nkey file %s: %w", o.NKeyFile, err)
+		return nil, err
 	}
 	l := &link{url: o.NATSURL}
 	if l.ledger, err = natsserver.Dial(ctx, o.NATSURL, natsserver.Ledger, keys[natsserver.Ledger], o.Logger); err == nil {
@@ -85,14 +80,6 @@ func dialExternal(ctx context.Context, o Options) (*link, error) {
 		return nil, errors.Join(err, l.close(ctx))
 	}
 	return l, nil
-}
-
-// trimmed cuts white space at the end, as editors leave it.
-func trimmed(b []byte) []byte {
-	for len(b) > 0 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r' || b[len(b)-1] == ' ') {
-		b = b[:len(b)-1]
-	}
-	return b
 }
 
 func splitListen(listen string) (string, int, error) {

@@ -8,7 +8,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/effectd/effectd/aggregate/ledger"
-	"github.com/effectd/effectd/embedded/natsserver"
 	"github.com/effectd/effectd/events"
 	"github.com/effectd/effectd/events/wire"
 )
@@ -16,23 +15,7 @@ import (
 // stream is the log as its server sees it.
 func (x *external) stream() (jetstream.JetStream, jetstream.Stream) {
 	x.Helper()
-	seed, err := os.ReadFile(x.keyFile)
-	if err != nil {
-		x.Fatal(err)
-	}
-	keys, err := natsserver.ServiceKeys(seed[:len(seed)-1])
-	if err != nil {
-		x.Fatal(err)
-	}
-	conn, err := natsserver.Dial(x.Context(), x.server.ClientURL(), natsserver.Ledger, keys[natsserver.Ledger], logger())
-	if err != nil {
-		x.Fatal(err)
-	}
-	x.Cleanup(conn.Close)
-	js, err := jetstream.New(conn)
-	if err != nil {
-		x.Fatal(err)
-	}
+	js := x.connect()
 	stream, err := js.Stream(x.Context(), wire.LogStream)
 	if err != nil {
 		x.Fatal(err)

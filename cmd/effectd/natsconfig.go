@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/effectd/effectd/embedded/home"
-	"github.com/effectd/effectd/embedded/natsserver"
 	"github.com/effectd/effectd/events/eventlog"
 )
 
@@ -44,35 +43,14 @@ func (c *natsConfigCmd) Run(e *env) error {
 
 // server is the configuration of accounts, users and permissions.
 func (c *natsConfigCmd) server(h *home.Home) (string, error) {
-	users, err := h.Users()
-	if err != nil {
-		return "", err
-	}
 	file := c.NKey
 	if file == "" {
+		var err error
 		if file, err = h.LedgerKeyFile(); err != nil {
 			return "", err
 		}
 	}
-	key, err := home.LoadKey(file)
-	if err != nil {
-		return "", err
-	}
-	defer key.Wipe()
-	seed, err := key.Seed()
-	if err != nil {
-		return "", fmt.Errorf("key %s: %w", file, err)
-	}
-	defer clear(seed)
-	keys, err := natsserver.ServiceKeys(seed)
-	if err != nil {
-		return "", err
-	}
-	public, err := natsserver.ServicePublicKeys(keys)
-	if err != nil {
-		return "", err
-	}
-	return natsserver.Config(natsserver.Layout{Users: users, Services: public, StoreDir: c.Store})
+	return h.ServerConfig(file, c.Store)
 }
 
 func (c *natsConfigCmd) stream(e *env, h *home.Home) error {
