@@ -15,6 +15,10 @@ import (
 	"github.com/effectd/effectd/embedded/natsserver"
 )
 
+// ErrServer: the external server cannot be reached, does not know the ledger's key,
+// or asks nobody for one.
+var ErrServer = errors.New("the NATS server does not serve this ledger")
+
 // link is the node's connections: one writes the log, another answers users, so
 // that no reply subject of a user can reach the log.
 type link struct {
@@ -77,9 +81,17 @@ func dialExternal(ctx context.Context, o Options) (*link, error) {
 		l.answer, err = natsserver.Dial(ctx, o.NATSURL, natsserver.Answer, keys[natsserver.Answer], o.Logger)
 	}
 	if err != nil {
-		return nil, errors.Join(err, l.close(ctx))
+		return nil, errors.Join(fmt.Errorf("%w: %w", ErrServer, err), l.close(ctx))
 	}
 	return l, nil
+}
+
+// replicas is the least number of copies of the log.
+func (l *link) replicas(c home.Config) int {
+	if l.server != nil {
+		return 1
+	}
+	return c.Replicas
 }
 
 func splitListen(listen string) (string, int, error) {

@@ -103,7 +103,7 @@ func (n *Node) open(ctx context.Context) (distrust, fatal error) {
 	if err != nil {
 		return nil, err
 	}
-	n.log, distrust = eventlog.Attach(ctx, js, eventlog.Config{LedgerID: n.home.LedgerID(), Replicas: n.replicas()})
+	n.log, distrust = eventlog.Attach(ctx, js, eventlog.Config{LedgerID: n.home.LedgerID(), Replicas: n.link.replicas(n.config)})
 	if distrust != nil && !errors.Is(distrust, eventlog.ErrUntrusted) {
 		return nil, distrust
 	}
@@ -128,14 +128,6 @@ func (n *Node) open(ctx context.Context) (distrust, fatal error) {
 		return nil, distrust // it could not be looked at: that proves nothing
 	}
 	return distrust, nil
-}
-
-// replicas is the least number of copies of the log.
-func (n *Node) replicas() int {
-	if n.opts.NATSURL == "" {
-		return 1
-	}
-	return n.config.Replicas
 }
 
 func (n *Node) shutdownBudget() time.Duration {

@@ -15,25 +15,42 @@ import (
 	"github.com/effectd/effectd/projector/anchor"
 )
 
-// OpenLog reads the log of a stopped node, through a server of its own that
-// nobody else can reach. The server works on a copy of the store: starting on a
-// damaged one it would cut it, and with it the evidence. The release gives
-// everything back.
+// OpenLog reads the log of a stopped node: that of an external server, or of the
+// store, through a server of its own that nobody else can reach. The release
+// gives everything back.
 func OpenLog(ctx context.Context, opts Options) (log eventlog.Log, release func(), err error) {
 	n := &Node{opts: opts.withDefaults()}
 	n.opts.Listen = "127.0.0.1:0"
-	log, err = n.openCopy(ctx)
+	log, err = n.openLog(ctx)
 	if err != nil {
 		return nil, nil, errors.Join(err, n.release(ctx))
 	}
 	return log, func() { _ = n.release(ctx) }, nil
 }
 
-// openCopy attaches to a copy of the store.
-func (n *Node) openCopy(ctx context.Context) (eventlog.Log, error) {
-	if err := n.take(); err != nil {
+func (n *Node) openLog(ctx context.Context) (eventlog.Log, error) {
+	err := n.take()
+	if err != nil {
 		return nil, err
 	}
+	if n.opts.NATSURL != "" {
+		n.link, err = dialExternal(ctx, n.opts)
+	} else {
+		n.link, err = n.connectToCopy(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	js, err := jetstream.New(n.link.ledger)
+	if err != nil {
+		return nil, err
+	}
+	return eventlog.Attach(ctx, js, eventlog.Config{LedgerID: n.home.LedgerID(), Replicas: n.link.replicas(n.config)})
+}
+
+// connectToCopy starts the server on a copy of the store: starting on a damaged
+// one it would cut it, and with it the evidence.
+func (n *Node) connectToCopy(ctx context.Context) (*link, error) {
 	var err error
 	if n.copied, err = os.MkdirTemp("", "effectd-"); err != nil {
 		return nil, err
@@ -41,14 +58,7 @@ func (n *Node) openCopy(ctx context.Context) (eventlog.Log, error) {
 	if err := os.CopyFS(n.copied, os.DirFS(n.home.NATSDir())); err != nil {
 		return nil, fmt.Errorf("copy the store: %w", err)
 	}
-	if n.link, err = connectTo(ctx, n.opts, n.copied, n.home, n.config); err != nil {
-		return nil, err
-	}
-	js, err := jetstream.New(n.link.ledger)
-	if err != nil {
-		return nil, err
-	}
-	return eventlog.Attach(ctx, js, eventlog.Config{LedgerID: n.home.LedgerID(), Replicas: n.replicas()})
+	return connectTo(ctx, n.opts, n.copied, n.home, n.config)
 }
 
 // Rebuild drops the projection of a stopped node and folds it again from the log,
@@ -58,7 +68,7 @@ func Rebuild(ctx context.Context, opts Options) (err error) {
 	n := &Node{opts: opts.withDefaults()}
 	n.opts.Listen = "127.0.0.1:0"
 	defer func() { err = errors.Join(err, n.release(ctx)) }()
-	log, err := n.openCopy(ctx)
+	log, err := n.openLog(ctx)
 	if err != nil {
 		return err
 	}
@@ -89,6 +99,9 @@ func (n *Node) take() error {
 	var err error
 	if n.home, err = home.Open(n.opts.Data, n.opts.Config); err != nil {
 		return err
+	}
+	if n.opts.NATSURL == "" && n.home.Elsewhere() {
+		return fmt.Errorf("%s: the log is on an external server: name it with --nats, and a key with --nkey", n.home.Dir())
 	}
 	if n.config, err = n.home.LoadConfig(); err != nil {
 		return err

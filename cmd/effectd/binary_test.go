@@ -112,7 +112,7 @@ func ledgerDir(t *testing.T) string {
 // served is a running "effectd serve".
 type served struct {
 	cmd   *exec.Cmd
-	first string // its first line on standard output
+	first string // the line on standard output that says so
 	errs  *bytes.Buffer
 	ended chan error
 }
@@ -125,6 +125,12 @@ func serve(t *testing.T, dir string, args ...string) *served {
 
 // start runs a process that prints a line when it serves.
 func start(t *testing.T, cmd *exec.Cmd) *served {
+	t.Helper()
+	return startUntil(t, cmd, "")
+}
+
+// startUntil runs a process that prints a line with these words when it serves.
+func startUntil(t *testing.T, cmd *exec.Cmd, words string) *served {
 	t.Helper()
 	s := &served{cmd: cmd, errs: &bytes.Buffer{}, ended: make(chan error, 1)}
 	cmd.Stderr = s.errs
@@ -139,8 +145,11 @@ func start(t *testing.T, cmd *exec.Cmd) *served {
 	lines := bufio.NewScanner(out)
 	line := make(chan string, 1)
 	go func() {
-		if lines.Scan() {
-			line <- lines.Text()
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), words) {
+				line <- lines.Text()
+				break
+			}
 		}
 		close(line)
 		for lines.Scan() {

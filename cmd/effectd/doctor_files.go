@@ -58,7 +58,7 @@ func keys(h *home.Home) diagnosis {
 // store wants the streams and the anchor to be there; whether they agree is for
 // verify to say.
 func (c *doctorCmd) store(h *home.Home) diagnosis {
-	if _, err := os.Stat(filepath.Join(h.NATSDir(), "jetstream")); err != nil {
+	if _, err := os.Stat(filepath.Join(h.NATSDir(), "jetstream")); err != nil && !h.Elsewhere() {
 		return fault("store", "the streams are missing: "+h.NATSDir(), "restore them from a backup; they are never made again")
 	}
 	dir := c.Anchor

@@ -14,13 +14,13 @@ import (
 type natsConfigCmd struct {
 	data
 	NKey   string `name:"nkey" placeholder:"FILE" type:"existingfile" help:"The ledger's own seed (default: keys/ledger.nk of the data directory, made when it is missing)."`
-	Store  string `placeholder:"DIR" help:"Directory of the server's streams."`
-	Stream bool   `help:"Print the definition of the log's stream instead, for: nats stream add --config FILE."`
+	Store  string `placeholder:"DIR" help:"Directory of the server's streams; without one the server keeps them in the temporary directory."`
+	Stream bool   `help:"Print the definition of the log's stream instead, which init makes, or finds made from this."`
 }
 
 // Run implements the command.
 func (c *natsConfigCmd) Run(e *env) error {
-	h, err := home.Open(c.Data, "")
+	h, err := home.OpenBegun(c.Data)
 	if err != nil {
 		return err
 	}

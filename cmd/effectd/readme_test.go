@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +17,8 @@ import (
 )
 
 // block is a sh block of a document, with the mark before it:
-// "<!-- test: skip reason -->" or "<!-- test: background -->".
+// "<!-- test: skip reason -->", "<!-- test: background -->" or, if it serves only
+// once it says certain words, "<!-- test: background until: words -->".
 type block struct{ mark, text string }
 
 var fenced = regexp.MustCompile("(?m)(?:^<!-- test: ([^>]*) -->\n)?^```sh\n((?s:.*?))^```$")
@@ -40,6 +42,10 @@ func TestDocuments(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Run(filepath.Base(file), func(t *testing.T) {
+			if strings.Contains(string(text), "\nnats-server ") {
+				needNATSServer(t) // beside the binary
+				text = bytes.ReplaceAll(text, []byte("4222"), []byte(freePort(t)))
+			}
 			dir := t.TempDir()
 			for _, b := range blocksOf(string(text)) {
 				b.run(t, dir)
@@ -58,13 +64,18 @@ func (b block) run(t *testing.T, dir string) {
 		return
 	}
 	cmd := exec.Command("sh", "-eu", "-c", b.text)
-	if b.mark == "background" {
+	kind, words, merged := strings.Cut(b.mark, " until: ")
+	background := kind == "background"
+	if background {
 		cmd = exec.Command("sh", "-eu", "-c", "exec "+b.text)
+	}
+	if merged { // the words may be in its log
+		cmd.Args[3] = "exec 2>&1; " + cmd.Args[3]
 	}
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "EFFECTD_LISTEN=127.0.0.1:0")
-	if b.mark == "background" {
-		s := start(t, cmd)
+	if background {
+		s := startUntil(t, cmd, words)
 		t.Cleanup(func() {
 			if code := s.signal(t, syscall.SIGTERM); code != 0 {
 				t.Errorf("%s: exit code %d\n%s", b.text, code, s.errs)
@@ -81,6 +92,21 @@ func (b block) run(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatalf("%v:\n%s\n%s", err, b.text, out)
 	}
+}
+
+// freePort is a port that was free a moment ago.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
 }
 
 var stockLine = regexp.MustCompile(`(?m)^nats --nkey (\S+) --inbox-prefix (\S+) req (\S+) '(.*)'$`)

@@ -30,6 +30,7 @@ func TestUsage(t *testing.T) {
 		"unknown event":          "watch --type happened",
 		"unknown schema":         "schema event.happened",
 		"serve: url without key": "serve --nats nats://127.0.0.1:1",
+		"init: key without url":  "init --nkey /dev/null",
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := effectd(t, strings.Fields(args)...).want(t, 2).says(t, "effectd: ", "→ ")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/effectd/effectd/embedded/home"
 	"github.com/effectd/effectd/events"
+	"github.com/effectd/effectd/events/client"
 )
 
 // userCmd are the commands about principals.
@@ -80,6 +81,10 @@ func announce(ctx context.Context, h *home.Home, u events.User, keyFile string) 
 		}
 		if err == nil {
 			return true, nil
+		}
+		if errors.Is(err, client.ErrDenied) && h.Elsewhere() {
+			return false, hint(fmt.Errorf("the user is in the table, but its NATS server does not let it in: %w", err),
+				"have that server load the configuration again: effectd nats-config --data %s", h.Dir())
 		}
 		select {
 		case <-ctx.Done():

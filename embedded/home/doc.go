@@ -17,8 +17,9 @@
 // Invariants:
 //
 //	H1  A directory is a ledger from the moment ledger.json is durable. Before
-//	    that nothing was ever served from it, and init may begin again.
-//	H2  Init destroys nothing that an unfinished init has not made.
+//	    that nothing was ever served from it, and init may be run again.
+//	H2  Init destroys nothing that an unfinished init has not made, and goes on with
+//	    the identity, keys and files of that one.
 //	H3  One process at a time runs on a directory.
 //	H4  A file is replaced whole or not at all, and is durable when the call returns.
 //	H5  Secrets are readable by the owner alone, and appear in no message.

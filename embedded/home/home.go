@@ -36,28 +36,54 @@ type identity struct {
 	// NodeID makes the node's name unique: no other data directory, on this host or
 	// another, may be taken for an earlier life of this one.
 	NodeID string `json:"node_id"`
+	// External: the log was made on an external server.
+	External bool `json:"external,omitzero"`
 }
 
 // Open finds the ledger in a data directory. An empty configuration directory
 // means the data directory. It takes no lock.
 func Open(dir, configDir string) (*Home, error) {
 	h := at(dir, configDir)
-	text, err := os.ReadFile(h.identityFile())
-	switch {
-	case errors.Is(err, os.ErrNotExist) && exists(h.unfinishedFile()):
-		return nil, fmt.Errorf("%s: %w: run effectd init --data %s again", dir, ErrUnfinished, dir)
-	case errors.Is(err, os.ErrNotExist):
+	if !exists(h.identityFile()) {
+		if exists(h.unfinishedFile()) {
+			return nil, fmt.Errorf("%s: %w: run effectd init --data %s again", dir, ErrUnfinished, dir)
+		}
 		return nil, fmt.Errorf("%s: %w: run effectd init --data %s", dir, ErrNotLedger, dir)
-	case err != nil:
-		return nil, fmt.Errorf("open ledger: %w", err)
 	}
-	if err := json.Unmarshal(text, &h.identity, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("%s: %w", h.identityFile(), err)
-	}
-	if h.identity.V != events.Format || h.identity.LedgerID == "" {
-		return nil, fmt.Errorf("%s: unknown version or no ledger_id", h.identityFile())
+	if err := h.readIdentity(h.identityFile()); err != nil {
+		return nil, err
 	}
 	return h, nil
+}
+
+// OpenBegun is [Open] for a directory whose init may be unfinished, if it has made
+// all keys: an external server is configured from them before init can finish.
+func OpenBegun(dir string) (*Home, error) {
+	h, err := Open(dir, "")
+	if !errors.Is(err, ErrUnfinished) {
+		return h, err
+	}
+	if h = at(dir, ""); !exists(h.ConfigFile()) {
+		return nil, err
+	}
+	if err := h.readIdentity(h.unfinishedFile()); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+func (h *Home) readIdentity(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("open ledger: %w", err)
+	}
+	if err := json.Unmarshal(text, &h.identity, json.RejectUnknownMembers(true)); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	if h.identity.V != events.Format || h.identity.LedgerID == "" {
+		return fmt.Errorf("%s: unknown version or no ledger_id", file)
+	}
+	return nil
 }
 
 func at(dir, configDir string) *Home {
@@ -76,6 +102,9 @@ func (h *Home) Node(c Config) string { return c.Node + "-" + h.identity.NodeID }
 
 // Created is when the ledger was made.
 func (h *Home) Created() events.Instant { return h.identity.Created }
+
+// Elsewhere says that the log is on an external server and no store is here.
+func (h *Home) Elsewhere() bool { return h.identity.External && !exists(h.NATSDir()) }
 
 // Where things lie in the data directory.
 func (h *Home) Dir() string           { return h.dir }

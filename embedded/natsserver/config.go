@@ -51,7 +51,7 @@ func Config(l Layout) (string, error) {
 	if l.StoreDir != "" {
 		fmt.Fprintf(&b, "  store_dir: %s\n", strconv.Quote(l.StoreDir))
 	} else {
-		b.WriteString("  # store_dir: /var/lib/nats\n")
+		b.WriteString("  # Without one the streams are in the temporary directory.\n  # store_dir: /var/lib/nats\n")
 	}
 	b.WriteString("}\n\n")
 	b.WriteString(accountsText(members))

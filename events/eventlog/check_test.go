@@ -32,6 +32,9 @@ func TestCreateRefusesAnExistingStream(t *testing.T) {
 	appendAll(t, s, list)
 	_, err := Create(testContext(t), connect(t, srv.ClientURL()), Config{LedgerID: ledger})
 	wantError(t, err, ErrExists)
+	if of, err := MadeFor(testContext(t), connect(t, srv.ClientURL())); err != nil || of != ledger {
+		t.Errorf("made for %q, %v", of, err)
+	}
 	attached, err := Attach(testContext(t), connect(t, srv.ClientURL()), Config{LedgerID: ledger})
 	if err != nil {
 		t.Fatal(err)

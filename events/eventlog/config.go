@@ -70,10 +70,17 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// madeFor is the metadata that names the ledger for which a stream was made.
+const madeFor = "effectd_ledger_id"
+
 // StreamConfig is the stream that Create makes; an owner of an external server
 // may make it beforehand from this.
 func (c Config) StreamConfig() jetstream.StreamConfig {
 	c = c.withDefaults()
+	made := map[string]string{}
+	if c.LedgerID != "" {
+		made[madeFor] = string(c.LedgerID)
+	}
 	return jetstream.StreamConfig{
 		Name:        wire.LogStream,
 		Description: "The log of an effectd ledger. Never update, purge or delete it.",
@@ -89,5 +96,6 @@ func (c Config) StreamConfig() jetstream.StreamConfig {
 		DenyDelete:  true,
 		DenyPurge:   true,
 		AllowDirect: true,
+		Metadata:    made,
 	}
 }

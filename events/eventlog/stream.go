@@ -64,6 +64,15 @@ func Create(ctx context.Context, js jetstream.JetStream, cfg Config) (*Stream, e
 	return Attach(ctx, js, cfg)
 }
 
+// MadeFor is the ledger for which the stream was made; empty if it does not say.
+func MadeFor(ctx context.Context, js jetstream.JetStream) (events.LedgerID, error) {
+	stream, err := js.Stream(ctx, wire.LogStream)
+	if err != nil {
+		return "", infoError(err)
+	}
+	return events.LedgerID(stream.CachedInfo().Config.Metadata[madeFor]), nil
+}
+
 // Attach opens an existing stream and refuses, with a *Distrust, one that is
 // missing, weaker than required or admits damage.
 func Attach(ctx context.Context, js jetstream.JetStream, cfg Config) (*Stream, error) {
