@@ -85,7 +85,7 @@ func (t *turn) consume(e *Effect) *wire.Error {
 	admitted := events.Admitted{
 		PermitID: e.Permit.ID,
 		Intent: events.Intent{V: events.Format, BindingDigest: e.Prepared.BindingDigest, PermitSHA256: e.PermitSHA256,
-			AuthorizationSHA256: events.DigestOf(e.Permit.Authorization), ContextSHA256: e.Prepared.Binding.ContextSHA256,
+			AuthorizationSHA256: events.DigestOf(&e.Permit.Authorization), ContextSHA256: e.Prepared.Binding.ContextSHA256,
 			IdempotencyKey: e.Prepared.Binding.IdempotencyKey, Reservation: reservation},
 		ReservationID: reservation.ReservationID, Reservation: lines,
 	}

@@ -107,7 +107,7 @@ func (t *turn) event(about subject, data events.Data) events.Event {
 		ev.RunID, ev.CausalID, ev.IntentSHA256 = e.Prepared.Context.RunID, e.Prepared.Context.CausalID, e.IntentSHA256()
 	}
 	if a, ok := data.(events.Admitted); ok {
-		ev.IntentSHA256 = events.DigestOf(a.Intent)
+		ev.IntentSHA256 = events.DigestOf(&a.Intent)
 	}
 	return ev
 }

@@ -14,7 +14,7 @@ type Effect struct {
 	Tenant    events.Tenant    `json:"tenant"`
 	Principal events.Principal `json:"principal"`
 	State     wire.State       `json:"state"`
-	Prepared  events.Prepared  `json:"prepared"`
+	Prepared  *events.Prepared `json:"prepared"` // never changed once it is set
 
 	Permit       *events.Permit  `json:"permit,omitzero"`
 	PermitSHA256 events.Digest   `json:"permit_sha256,omitzero"`
@@ -99,23 +99,28 @@ func (e *Effect) Running() *Attempt {
 	return nil
 }
 
+// What follows says no of a record that is not there.
+
 // holds reports whether the reservation is held: admitted, dispatched, unknown.
 func (e *Effect) holds() bool {
-	return e.State == wire.StateAdmitted || e.State == wire.StateDispatched || e.State == wire.StateUnknown
+	return e != nil && (e.State == wire.StateAdmitted || e.State == wire.StateDispatched || e.State == wire.StateUnknown)
 }
 
 // beforeAdmission reports whether the effect is prepared or permitted.
 func (e *Effect) beforeAdmission() bool {
-	return e.State == wire.StatePrepared || e.State == wire.StatePermitted
+	return e != nil && (e.State == wire.StatePrepared || e.State == wire.StatePermitted)
 }
 
 // beforeClaim reports whether the effect can still be ended without a send.
 func (e *Effect) beforeClaim() bool {
-	return e.beforeAdmission() || e.State == wire.StateAdmitted
+	return e.beforeAdmission() || e != nil && e.State == wire.StateAdmitted
 }
 
 // dueAt is when the ledger itself must act on the effect; zero for never.
 func (e *Effect) dueAt() events.Instant {
+	if e == nil {
+		return 0
+	}
 	switch e.State {
 	case wire.StatePrepared, wire.StatePermitted, wire.StateAdmitted:
 		return e.ExpiresAt()

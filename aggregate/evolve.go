@@ -11,9 +11,14 @@ import (
 // Apply folds the next entry. The caller has checked sequence and chain.
 func (s *State) Apply(e *events.Stored) {
 	for i := range e.Events {
-		s.evolve(&e.Events[i], events.Position{Seq: e.Seq, Index: i}, e.Time, e.Sizes[i])
+		s.ApplyEvent(e, i)
 	}
 	s.Seal(e.Seq, e.SHA256, e.Time)
+}
+
+// ApplyEvent folds the i-th event of an entry; after the last one comes Seal.
+func (s *State) ApplyEvent(e *events.Stored, i int) {
+	s.evolve(&e.Events[i], events.Position{Seq: e.Seq, Index: i}, e.Time, e.Sizes[i])
 }
 
 // Seal records that all events of an entry have been folded.
@@ -92,7 +97,7 @@ func (s *State) changeRun(ev *events.Event, pos events.Position, p events.Princi
 }
 
 func (s *State) prepare(ev *events.Event, pos events.Position, d events.Prepared, size int) {
-	e := &Effect{ID: ev.EffectID, Tenant: ev.Tenant, Principal: d.Context.Principal, State: wire.StatePrepared, Prepared: d,
+	e := &Effect{ID: ev.EffectID, Tenant: ev.Tenant, Principal: d.Context.Principal, State: wire.StatePrepared, Prepared: &d,
 		CreatedAt: ev.Time, UpdatedAt: ev.Time, Position: pos}
 	key := causalKey(ev.Tenant, d.Context.RunID, d.Context.CausalID)
 	s.causal.Set(key, &Causal{Tenant: ev.Tenant, RunID: d.Context.RunID, CausalID: d.Context.CausalID, EffectID: e.ID,
@@ -113,7 +118,7 @@ func (s *State) changeEffect(ev *events.Event, pos events.Position, entryTime ev
 	e.UpdatedAt, e.Position = ev.Time, pos
 	switch d := ev.Data.(type) {
 	case events.Permitted:
-		e.State, e.Permit, e.PermitSHA256 = wire.StatePermitted, &d.Permit, events.DigestOf(d.Permit)
+		e.State, e.Permit, e.PermitSHA256 = wire.StatePermitted, &d.Permit, events.DigestOf(&d.Permit)
 	case events.Refused:
 		e.State, e.Refused = wire.StateRefused, &d
 	case events.Admitted:
@@ -172,7 +177,7 @@ func (e *Effect) lines() []events.ReservationLine {
 func (s *State) receipt(ev *events.Event, pos events.Position, committed events.Instant) events.Receipt {
 	r := events.Receipt{V: events.Format, EffectID: ev.EffectID, IntentSHA256: ev.IntentSHA256, RunID: ev.RunID, CausalID: ev.CausalID,
 		Stream: wire.LogStream, DurablePosition: pos, StoreFingerprint: s.head.Fingerprint, CommittedAt: committed}
-	r.ReceiptID = events.ReceiptID("rc_" + string(events.DigestOf(r)))
+	r.ReceiptID = events.ReceiptID("rc_" + string(events.DigestOf(&r)))
 	return r
 }
 
@@ -180,44 +185,41 @@ func (s *State) receipt(ev *events.Event, pos events.Position, committed events.
 func (s *State) replace(old, e *Effect, size int) {
 	e.Size += int64(size)
 	s.head.LiveBytes += int64(size)
-	s.unindex(old)
 	s.effects.Set(string(e.ID), e)
-	s.index(e)
+	s.reindex(old, e)
 	s.touch(KindEffect, string(e.ID))
 }
 
-// index adds an effect to the derived indexes; unindex is its inverse.
-func (s *State) index(e *Effect) {
-	if at := e.dueAt(); at != 0 {
-		s.due.Set(dueKey(at, e.ID), e.ID)
+// reindex moves an effect in the derived indexes from what it was to what it is;
+// nil before it exists and after.
+func (s *State) reindex(was, is *Effect) {
+	if from, to := was.dueAt(), is.dueAt(); from != to {
+		if from != 0 {
+			s.due.Delete(dueKey(from, was.ID))
+		}
+		if to != 0 {
+			s.due.Set(dueKey(to, is.ID), is.ID)
+		}
 	}
-	if e.beforeClaim() {
-		s.open.Set(string(e.ID), e.ID)
+	if from, to := was.beforeClaim(), is.beforeClaim(); from && !to {
+		s.open.Delete(string(was.ID))
+	} else if to && !from {
+		s.open.Set(string(is.ID), is.ID)
 	}
-	if e.holds() {
-		s.holding++
-	}
-	s.countPrepared(e, +1)
-}
-
-func (s *State) unindex(e *Effect) {
-	if e == nil {
-		return
-	}
-	if at := e.dueAt(); at != 0 {
-		s.due.Delete(dueKey(at, e.ID))
-	}
-	s.open.Delete(string(e.ID))
-	if e.holds() {
+	if was.holds() {
 		s.holding--
 	}
-	s.countPrepared(e, -1)
+	if is.holds() {
+		s.holding++
+	}
+	if from, to := was.beforeAdmission(), is.beforeAdmission(); from && !to {
+		s.countPrepared(was, -1)
+	} else if to && !from {
+		s.countPrepared(is, +1)
+	}
 }
 
 func (s *State) countPrepared(e *Effect, n int64) {
-	if !e.beforeAdmission() {
-		return
-	}
 	key := string(e.Actor())
 	count, _ := s.prepared.Get(key)
 	s.prepared.Set(key, count+n)
@@ -230,7 +232,7 @@ func (s *State) collect(ids []events.EffectID) {
 		if e == nil {
 			continue
 		}
-		s.unindex(e)
+		s.reindex(e, nil)
 		s.effects.Delete(string(id))
 		s.head.LiveBytes -= e.Size
 		s.touch(KindEffect, string(id))

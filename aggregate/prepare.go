@@ -158,14 +158,14 @@ func (c Prepare) bind(t *turn, user events.User, chain []*Task) (*events.Prepare
 		V: events.Format, EffectID: id,
 		Operation: contract.Name, OperationVersion: contract.Version, OperationDigest: contract.Digest, Adapter: contract.Adapter(),
 		PayloadSHA256: payloadSHA256, Resource: resource, Precondition: r.Precondition,
-		ContextSHA256: events.DigestOf(ctx), TaskID: r.TaskID, MaxCost: bound, ExpiresAt: expires,
+		ContextSHA256: events.DigestOf(&ctx), TaskID: r.TaskID, MaxCost: bound, ExpiresAt: expires,
 		PolicyRevision: t.s.law.revision, IdempotencyKey: idempotencyKey(t.s.head.LedgerID, id, payloadSHA256),
 	}
 	onPermit := events.OnPermitHold
 	if c.Admit {
 		onPermit = events.OnPermitAdmit
 	}
-	return &events.Prepared{Binding: binding, BindingDigest: events.DigestOf(binding), RequestSHA256: c.RequestSHA256,
+	return &events.Prepared{Binding: binding, BindingDigest: events.DigestOf(&binding), RequestSHA256: c.RequestSHA256,
 		Context: ctx, Payload: r.Payload, OnPermit: onPermit}, nil
 }
 
@@ -183,7 +183,7 @@ func (c Prepare) expiry(t *turn, longest time.Duration, chain []*Task) events.In
 
 // record appends what policy makes of the binding.
 func (c Prepare) record(t *turn, user events.User, chain []*Task, p *events.Prepared) *wire.Error {
-	about := &Effect{ID: p.Binding.EffectID, Tenant: c.Tenant, Principal: c.Principal, Prepared: *p}
+	about := &Effect{ID: p.Binding.EffectID, Tenant: c.Tenant, Principal: c.Principal, Prepared: p}
 	permit, asks := t.policyPermit(user, about, chain)
 	prepared, permitted := t.compose(subject{actor: c.Actor(), effect: about}, *p), composed{}
 	if permit != nil {

@@ -121,7 +121,7 @@ func (s *State) loadEffect(e *Effect) {
 	c := &e.Prepared.Context
 	s.causal.Set(causalKey(e.Tenant, c.RunID, c.CausalID), &Causal{Tenant: e.Tenant, RunID: c.RunID, CausalID: c.CausalID,
 		EffectID: e.ID, Principal: e.Principal, RequestSHA256: e.Prepared.RequestSHA256})
-	s.index(e)
+	s.reindex(nil, e)
 }
 
 func (s *State) loadLaw(value []byte) error {

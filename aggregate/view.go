@@ -8,7 +8,7 @@ import (
 // View is the reply about an effect as of ledger time at: what time, a closed
 // task or a cancelled run has ended shows as ended before the log says so.
 func (s *State) View(e *Effect, at events.Instant) *wire.Effect {
-	p := &e.Prepared
+	p := e.Prepared
 	v := &wire.Effect{
 		EffectID: e.ID, State: e.State, Operation: e.Operation(), Version: p.Binding.OperationVersion,
 		Tenant: e.Tenant, Principal: e.Principal, TaskID: e.TaskID(), RunID: p.Context.RunID, CausalID: p.Context.CausalID,

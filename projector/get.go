@@ -92,7 +92,7 @@ func (q *Queries) asPrepared(ctx context.Context, id events.EffectID) (*aggregat
 	if !ok {
 		return nil, errMissing
 	}
-	return &aggregate.Effect{ID: id, Tenant: ev.Tenant, Principal: prepared.Context.Principal, Prepared: prepared}, nil
+	return &aggregate.Effect{ID: id, Tenant: ev.Tenant, Principal: prepared.Context.Principal, Prepared: &prepared}, nil
 }
 
 func unknownEffect() *wire.Error {
