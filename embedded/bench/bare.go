@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/oklog/ulid/v2"
 
 	"github.com/effectd/effectd/events"
 	"github.com/effectd/effectd/events/client"
@@ -20,29 +21,31 @@ import (
 	"github.com/effectd/effectd/projector/anchor"
 )
 
-// bare is the pipeline without the law: a request becomes three records of one
+// bare is the pipeline without the law: a request becomes three events of one
 // entry, the consumer delivers the entry, a claim is recorded and its position
 // fsynced in the anchor, a result is recorded, the request is answered.
 type bare struct {
-	shape     shape
-	server    *server
-	stream    *stream
-	anchor    *anchor.Anchor
-	service   *endpoint.Service
-	messages  jetstream.MessagesContext
-	producers []*client.Client
+	shape      shape
+	server     *server
+	log        *eventlog.Stream
+	anchor     *anchor.Anchor
+	service    *endpoint.Service
+	deliveries eventlog.Deliveries
+	producers  []*client.Client
 
-	queue  queue
-	effect atomic.Uint64
-	stop   context.CancelCauseFunc
-	ended  sync.WaitGroup // the writer and the consumer
+	queue queue
+	last  events.Stored // the writer's
+	made  atomic.Int64  // effects
+	stop  context.CancelCauseFunc
+	ended sync.WaitGroup // the writer and the consumer
 
 	mu      sync.Mutex
-	waiting map[uint64]chan struct{} // effects whose request is not answered
+	waiting map[events.EffectID]chan struct{} // effects whose request is not answered
 }
 
 func openBare(ctx context.Context, dir string, s shape) (*bare, error) {
-	b := &bare{shape: s, waiting: map[uint64]chan struct{}{}, queue: newQueue()}
+	b := &bare{shape: s, waiting: map[events.EffectID]chan struct{}{}, queue: newQueue(),
+		last: events.Stored{SHA256: events.ZeroDigest}}
 	if err := b.open(ctx, dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("bare pipeline: %w", err), b.close(ctx))
 	}
@@ -54,7 +57,11 @@ func (b *bare) open(ctx context.Context, dir string) error {
 	if b.server, err = openServer(ctx, dir); err != nil {
 		return err
 	}
-	if b.stream, err = openStream(ctx, b.server.ledger); err != nil {
+	js, err := jetstream.New(b.server.ledger)
+	if err != nil {
+		return err
+	}
+	if b.log, err = eventlog.Create(ctx, js, eventlog.Config{LedgerID: bareLedger, MaxBytes: 64 << 30}); err != nil {
 		return err
 	}
 	if err := anchor.Create(vfs.Default, filepath.Join(dir, "anchor"), unmarked); err != nil {
@@ -63,17 +70,13 @@ func (b *bare) open(ctx context.Context, dir string) error {
 	if b.anchor, err = anchor.Open(vfs.Default, filepath.Join(dir, "anchor")); err != nil {
 		return err
 	}
-	consumer, err := b.stream.js.CreateConsumer(ctx, wire.LogStream, eventlog.ConsumerConfig("dispatch", 1))
-	if err != nil {
-		return err
-	}
-	if b.messages, err = consumer.Messages(jetstream.PullMaxMessages(128)); err != nil {
+	if b.deliveries, err = b.log.Deliveries(ctx, "dispatch", 1); err != nil {
 		return err
 	}
 	running, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	b.stop = stop
 	b.ended.Go(func() { b.write(running) })
-	b.ended.Go(b.consume)
+	b.ended.Go(func() { b.consume(running) })
 	if b.service, err = endpoint.New(running, b.server.answer, "0.0.0", slog.New(slog.DiscardHandler)); err != nil {
 		return err
 	}
@@ -87,8 +90,10 @@ func (b *bare) open(ctx context.Context, dir string) error {
 	return err
 }
 
+const bareLedger events.LedgerID = "bare"
+
 // unmarked is the mark of a log without entries.
-var unmarked = anchor.Mark{LedgerID: "bare", Fingerprint: events.ZeroDigest, SHA256: events.ZeroDigest}
+var unmarked = anchor.Mark{LedgerID: bareLedger, Fingerprint: events.ZeroDigest, SHA256: events.ZeroDigest}
 
 // fail ends the pipeline, and with it the measurement.
 func (b *bare) fail(err error) {
@@ -97,21 +102,17 @@ func (b *bare) fail(err error) {
 }
 
 // submit serves one request.
-func (b *bare) submit(ctx context.Context, _ endpoint.Request) (any, *wire.Error) {
-	effect := b.effect.Add(1)
+func (b *bare) submit(ctx context.Context, r endpoint.Request) (any, *wire.Error) {
+	if _, refusal := wire.Decode[wire.SubmitRequest](r.Body); refusal != nil {
+		return nil, refusal
+	}
+	b.made.Add(1)
+	effect := events.EffectID(ulid.Make().String())
 	settled := make(chan struct{})
 	b.mu.Lock()
 	b.waiting[effect] = settled
 	b.mu.Unlock()
-	records := make([][]byte, 0, len(b.shape.submitted))
-	for i, text := range b.shape.submitted {
-		k := filler
-		if i == len(b.shape.submitted)-1 {
-			k = admit
-		}
-		records = append(records, record(k, effect, text))
-	}
-	if !b.queue.do(&command{records: records, done: make(chan uint64, 1)}) {
+	if !b.queue.do(about(effect, b.shape.submitted)) {
 		return nil, ended(ctx)
 	}
 	select {
@@ -127,39 +128,38 @@ func ended(ctx context.Context) *wire.Error {
 }
 
 // consume dispatches what the entries admit.
-func (b *bare) consume() {
+func (b *bare) consume(ctx context.Context) {
 	for {
-		m, err := b.messages.Next()
+		d, err := b.deliveries.Next(ctx)
 		if err != nil {
-			return
-		}
-		err = eachRecord(m.Data(), len(b.shape.envelope), func(k kind, effect uint64) {
-			if k == admit {
-				go b.dispatch(effect)
+			if ctx.Err() == nil {
+				b.fail(err)
 			}
-		})
-		if err != nil {
-			b.fail(err)
 			return
 		}
-		_ = m.Ack()
+		for i := range d.Events {
+			if d.Events[i].Type == events.TypeAdmitted {
+				go b.dispatch(d.Events[i].EffectID)
+			}
+		}
+		_ = d.Ack()
 	}
 }
 
 // dispatch claims, fsyncs the claim's position, records the result and has the
 // request answered.
-func (b *bare) dispatch(effect uint64) {
-	claimed := &command{records: [][]byte{record(claim, effect, b.shape.claimed)}, done: make(chan uint64, 1)}
-	if !b.queue.do(claimed) {
+func (b *bare) dispatch(effect events.EffectID) {
+	claim := about(effect, b.shape.claimed)
+	if !b.queue.do(claim) {
 		return
 	}
 	mark := unmarked
-	mark.Seq = claimed.seq
+	mark.Seq, mark.SHA256 = claim.entry.Seq, claim.entry.SHA256
 	if err := b.anchor.Ensure(context.Background(), mark); err != nil {
 		b.fail(err)
 		return
 	}
-	if !b.queue.do(&command{records: [][]byte{record(settle, effect, b.shape.result)}, done: make(chan uint64, 1)}) {
+	if !b.queue.do(about(effect, b.shape.settled)) {
 		return
 	}
 	b.mu.Lock()
@@ -171,13 +171,16 @@ func (b *bare) dispatch(effect uint64) {
 
 func (b *bare) clients() []*client.Client { return b.producers }
 
-func (b *bare) used(ctx context.Context) (used, error) { return b.stream.used(ctx) }
+func (b *bare) used(ctx context.Context) (used, error) {
+	s, err := b.log.Status(ctx)
+	return used{entries: int64(s.LastSeq), bytes: int64(s.Bytes)}, err
+}
 
 // settled checks that nothing is left behind.
 func (b *bare) settled(_ context.Context, effects int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if left, made := len(b.waiting), b.effect.Load(); left > 0 || made != uint64(effects) {
+	if left, made := len(b.waiting), b.made.Load(); left > 0 || made != int64(effects) {
 		return fmt.Errorf("bare pipeline: %d requests, %d answered, %d left", made, effects, left)
 	}
 	return nil
@@ -192,10 +195,10 @@ func (b *bare) close(ctx context.Context) error {
 	if b.service != nil {
 		faults = append(faults, b.service.Stop())
 	}
-	if b.messages != nil {
-		b.messages.Stop()
-	}
 	b.ended.Wait()
+	if b.deliveries != nil {
+		b.deliveries.Stop()
+	}
 	if b.anchor != nil {
 		faults = append(faults, b.anchor.Close())
 	}

@@ -7,8 +7,8 @@
 //	one publisher ──▶ stream, expected last sequence, 1 KiB                         raw_publish_per_s
 //
 // Both sides have the same server, accounts, permissions, streams, subjects,
-// requests and replies; what they write has the same sizes. The bare one decides
-// nothing, digests nothing, keeps no state and projects nothing.
+// requests, events, entries and replies, by the same code. The bare one decides
+// nothing, digests nothing but the chain, keeps no state and projects nothing.
 //
 // Invariants:
 //

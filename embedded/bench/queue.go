@@ -3,13 +3,31 @@ package bench
 import (
 	"context"
 	"sync"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/effectd/effectd/events"
 )
 
-// command is records that belong into one entry.
+// command is events that belong into one entry.
 type command struct {
-	records [][]byte
-	seq     uint64      // of the entry, once done
-	done    chan uint64 // gets the entry's sequence once it is durable; 0 says that it never will be
+	events  []events.Event
+	encoded [][]byte
+	bytes   int
+	entry   events.Stored      // that holds them, once done
+	done    chan events.Stored // gets the entry once it is durable; an empty one says that it never will be
+}
+
+// about is a command that writes events like these about another effect.
+func about(effect events.EffectID, like []events.Event) *command {
+	c := &command{done: make(chan events.Stored, 1)}
+	for _, ev := range like {
+		ev.EffectID, ev.ID, ev.Time = effect, events.EventID(ulid.Make().String()), events.InstantOf(time.Now())
+		encoded := events.CanonicalOf(&ev)
+		c.events, c.encoded, c.bytes = append(c.events, ev), append(c.encoded, encoded), c.bytes+len(encoded)
+	}
+	return c
 }
 
 // queue holds commands until the writer is free.
@@ -36,27 +54,24 @@ func (q *queue) do(c *command) bool {
 	case q.ready <- struct{}{}:
 	default:
 	}
-	c.seq = <-c.done
-	return c.seq > 0
+	c.entry = <-c.done
+	return c.entry.Seq > 0
 }
 
 // The bounds of an entry, as the ledger has them.
 const (
-	maxRecords = 256
-	maxBytes   = 512 << 10
+	maxEvents = 256
+	maxBytes  = 512 << 10
 )
 
 // next takes as many commands as fit an entry, in their order.
-func (q *queue) next(envelope int) []*command {
+func (q *queue) next() []*command {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	records, bytes, n := 0, envelope, 0
+	count, bytes, n := 0, 0, 0
 	for _, c := range q.lines {
-		records += len(c.records)
-		for _, r := range c.records {
-			bytes += len(r) + 1
-		}
-		if n > 0 && (records > maxRecords || bytes > maxBytes) {
+		count, bytes = count+len(c.events), bytes+c.bytes
+		if n > 0 && (count > maxEvents || bytes > maxBytes) {
 			break
 		}
 		n++
@@ -75,7 +90,7 @@ func (q *queue) fail() {
 	defer q.mu.Unlock()
 	q.failed = true
 	for _, c := range q.lines {
-		c.done <- 0
+		c.done <- events.Stored{}
 	}
 	q.lines = nil
 }
@@ -89,36 +104,30 @@ func (b *bare) write(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		for batch := b.queue.next(len(b.shape.envelope)); len(batch) > 0; batch = b.queue.next(len(b.shape.envelope)) {
-			err := b.stream.append(ctx, b.entry(batch))
-			for _, c := range batch {
-				if err != nil {
-					c.done <- 0
-				} else {
-					c.done <- b.stream.seq
-				}
-			}
+		for batch := b.queue.next(); len(batch) > 0; batch = b.queue.next() {
+			entry := b.entry(batch)
+			err := b.log.Append(ctx, entry)
 			if err != nil {
 				b.fail(err)
+				entry = events.Stored{}
+			}
+			b.last = entry
+			for _, c := range batch {
+				c.done <- entry
+			}
+			if err != nil {
 				return
 			}
 		}
 	}
 }
 
-// entry joins the records of a batch behind an envelope.
-func (b *bare) entry(batch []*command) []byte {
-	size := len(b.shape.envelope)
+// entry joins the events of a batch.
+func (b *bare) entry(batch []*command) events.Stored {
+	e := events.Entry{V: events.Format, LedgerID: bareLedger, Seq: b.last.Seq + 1, Prev: b.last.SHA256, Time: events.InstantOf(time.Now()), Writer: "bare"}
+	var encoded [][]byte
 	for _, c := range batch {
-		for _, r := range c.records {
-			size += len(r) + 1
-		}
+		e.Events, encoded = append(e.Events, c.events...), append(encoded, c.encoded...)
 	}
-	body := append(make([]byte, 0, size), b.shape.envelope...)
-	for _, c := range batch {
-		for _, r := range c.records {
-			body = append(append(body, r...), ',')
-		}
-	}
-	return body
+	return events.SealEncoded(e, encoded)
 }

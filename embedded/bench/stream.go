@@ -73,12 +73,3 @@ func (s *stream) append(ctx context.Context, body []byte) error {
 		return context.Cause(ctx)
 	}
 }
-
-func (s *stream) used(ctx context.Context) (used, error) {
-	info, err := s.js.Stream(ctx, wire.LogStream)
-	if err != nil {
-		return used{}, err
-	}
-	state := info.CachedInfo().State
-	return used{entries: int64(state.LastSeq), bytes: int64(state.Bytes)}, nil
-}
