@@ -37,15 +37,19 @@ func NewEndpoints(l *Ledger, w watcher, a attempts, d events.Dispatcher) *Endpoi
 // Serve returns what serves each verb of this package.
 func (e *Endpoints) Serve() map[wire.Verb]endpoint.Serve {
 	return map[wire.Verb]endpoint.Serve{
-		wire.TaskOpen:        serve(e, e.taskOpen),
-		wire.TaskCloseVerb:   serve(e, e.taskClose),
-		wire.EffectPrepare:   serve(e, e.prepare),
-		wire.EffectAdmit:     serve(e, e.admit),
-		wire.EffectSubmit:    serve(e, e.submit),
-		wire.EffectWithdraw:  serve(e, e.withdraw),
-		wire.PermitRevoke:    serve(e, e.revoke),
-		wire.EffectReconcile: serve(e, e.reconcile),
-		wire.LedgerConfirm:   serve(e, e.confirmClock),
+		wire.TaskOpen:          serve(e, e.taskOpen),
+		wire.TaskCloseVerb:     serve(e, e.taskClose),
+		wire.EffectPrepare:     serve(e, e.prepare),
+		wire.EffectAdmit:       serve(e, e.admit),
+		wire.EffectSubmit:      serve(e, e.submit),
+		wire.EffectWithdraw:    serve(e, e.withdraw),
+		wire.PermitRevoke:      serve(e, e.revoke),
+		wire.EffectReconcile:   serve(e, e.reconcile),
+		wire.EffectSettle:      serve(e, e.settle),
+		wire.EffectAcknowledge: serve(e, e.acknowledge),
+		wire.RunCancel:         serve(e, e.runCancel),
+		wire.RunFinish:         serve(e, e.runFinish),
+		wire.LedgerConfirm:     serve(e, e.confirmClock),
 	}
 }
 

@@ -21,7 +21,7 @@ type cli struct {
 	Revoke    revokeCmd    `cmd:"" group:"operate" help:"End anybody's effect before it is sent."`
 	Reconcile reconcileCmd `cmd:"" group:"operate" help:"Ask the service about one unknown effect."`
 	Task      taskCmd      `cmd:"" group:"operate" help:"Budgets: open, get, close."`
-	Run       runCmd       `cmd:"" group:"operate" help:"Runs: get."`
+	Run       runCmd       `cmd:"" group:"operate" help:"Runs: get, cancel, finish."`
 	Operation operationCmd `cmd:"" group:"operate" help:"Registered contracts: list."`
 
 	Serve  serveCmd  `cmd:"" group:"node" help:"Run the ledger of a data directory."`
