@@ -18,11 +18,12 @@ type cli struct {
 	Watch    watchCmd    `cmd:"" group:"effects" help:"Follow the log as it grows."`
 	Withdraw withdrawCmd `cmd:"" group:"effects" help:"End one's own effect before it is sent."`
 
-	Revoke    revokeCmd    `cmd:"" group:"operate" help:"End anybody's effect before it is sent."`
-	Reconcile reconcileCmd `cmd:"" group:"operate" help:"Ask the service about one unknown effect."`
-	Task      taskCmd      `cmd:"" group:"operate" help:"Budgets: open, get, close."`
-	Run       runCmd       `cmd:"" group:"operate" help:"Runs: get, cancel, finish."`
-	Operation operationCmd `cmd:"" group:"operate" help:"Registered contracts: list."`
+	Revoke      revokeCmd      `cmd:"" group:"operate" help:"End anybody's effect before it is sent."`
+	Reconcile   reconcileCmd   `cmd:"" group:"operate" help:"Ask the service about one unknown effect."`
+	Acknowledge acknowledgeCmd `cmd:"" group:"operate" help:"Accept the risk of an unknown effect; it stays unknown."`
+	Task        taskCmd        `cmd:"" group:"operate" help:"Budgets: open, get, close."`
+	Run         runCmd         `cmd:"" group:"operate" help:"Runs: get, cancel, finish."`
+	Operation   operationCmd   `cmd:"" group:"operate" help:"Registered contracts: list."`
 
 	Serve  serveCmd  `cmd:"" group:"node" help:"Run the ledger of a data directory."`
 	Doctor doctorCmd `cmd:"" group:"node" help:"Check a data directory and say what to do."`

@@ -66,3 +66,22 @@ func (c *reconcileCmd) Run(e *env) error {
 		return e.effect(&x, changed(err), true)
 	})
 }
+
+// acknowledgeCmd accepts the risk of an unknown effect; it proves nothing.
+type acknowledgeCmd struct {
+	target
+	which
+	Reason string `required:"" placeholder:"TEXT" help:"Why the risk is accepted; it is recorded."`
+}
+
+// Run implements the command.
+func (c *acknowledgeCmd) Run(e *env) error {
+	return c.call(e, events.RoleOperator, func(ctx context.Context, l *client.Client) error {
+		id, err := c.id(ctx, l)
+		if err != nil {
+			return err
+		}
+		x, err := l.Acknowledge(ctx, wire.EffectReasonRequest{EffectID: id, Reason: c.Reason})
+		return e.effect(&x, changed(err), false)
+	})
+}
