@@ -73,16 +73,27 @@ func (t *turn) admit(e *Effect) *wire.Error {
 // consume appends the admission of an effect whose authority stands, if run,
 // budgets and limits have room for it.
 func (t *turn) consume(e *Effect) *wire.Error {
+	admitted, refusal := t.admission(e)
+	if refusal != nil {
+		return refusal
+	}
+	t.about(e, e.Actor(), admitted)
+	t.d.Repeat = false
+	return nil
+}
+
+// admission is what admits a permitted effect, not yet part of the decision.
+func (t *turn) admission(e *Effect) (admitted events.Admitted, refusal *wire.Error) {
 	if run := t.s.Run(e.Tenant, e.Prepared.Context.RunID); run != nil && run.Outcome != "" {
-		return wire.FieldError(wire.RunFinished, "run_id", "the run has its outcome")
+		return admitted, wire.FieldError(wire.RunFinished, "run_id", "the run has its outcome")
 	}
 	chain := t.s.ancestry(e.Tenant, e.TaskID())
 	lines, refusal := t.reserve(e, chain)
 	if refusal != nil {
-		return refusal
+		return admitted, refusal
 	}
 	reservation := events.Reservation{ReservationID: events.ReservationID(t.id()), Lines: lines}
-	admitted := events.Admitted{
+	admitted = events.Admitted{
 		PermitID: e.Permit.ID,
 		Intent: events.Intent{V: events.Format, BindingDigest: e.Prepared.BindingDigest, PermitSHA256: e.PermitSHA256,
 			AuthorizationSHA256: events.DigestOf(&e.Permit.Authorization), ContextSHA256: e.Prepared.Binding.ContextSHA256,
@@ -90,11 +101,9 @@ func (t *turn) consume(e *Effect) *wire.Error {
 		ReservationID: reservation.ReservationID, Reservation: lines,
 	}
 	if len(lines) > fewLines && t.exceeds(t.size(subject{actor: e.Actor(), effect: e}, admitted)) {
-		return wire.Errorf(wire.RecordTooLarge, "the reservation in task and ancestors exceeds the record limit of the ledger")
+		return admitted, wire.Errorf(wire.RecordTooLarge, "the reservation in task and ancestors exceeds the record limit of the ledger")
 	}
-	t.about(e, e.Actor(), admitted)
-	t.d.Repeat = false
-	return nil
+	return admitted, nil
 }
 
 // ended says what has ended the authority of an effect before its claim; empty

@@ -13,24 +13,50 @@ func (c Approve) decide(t *turn) *wire.Error {
 	if refusal != nil {
 		return refusal
 	}
-	statement, err := t.statement(c.Caller, user, e, c.Signed, policy.DecisionApprove)
-	if err != nil {
-		return err
+	statement, refusal := t.statement(c.Caller, user, e, c.Signed, policy.DecisionApprove)
+	if refusal != nil {
+		return refusal
 	}
-	if e.Permit != nil && e.Permit.Authorization.StatementSHA256 == statement.SHA256() {
-		t.d.Repeat = true
-		return nil
-	}
+	e = t.lapse(e)
 	switch {
 	case e.State == wire.StateRefused:
 		return RefusalError(e.Refused.Reason)
+	case e.Permit != nil && e.Permit.Authorization.Kind == events.AuthorizationApproval: // the first one stands
+		t.d.Repeat = true
+		return nil
 	case e.State != wire.StatePrepared:
-		return wire.Errorf(wire.IllegalTransition, "the effect does not wait for approval")
+		return notWaiting()
 	}
 	if reason := t.s.ended(e, t.in.At); reason != "" {
 		t.end(e, events.SystemActor, reason)
 		return RefusalError(reason)
 	}
+	e = t.about(e, c.Actor(), events.Permitted{Permit: *t.approvalPermit(e, c, statement)})
+	if e.Prepared.OnPermit == events.OnPermitAdmit {
+		_ = t.consume(e) // or else evolve has kept why not
+	}
+	return nil
+}
+
+// admitError is why the approval of an effect that it should admit does not: what
+// decides that is the state, so it is found again wherever the permit is folded.
+func (s *State) admitError(e *Effect) *wire.AdmitError {
+	if e.Permit.Authorization.Kind != events.AuthorizationApproval || e.Prepared.OnPermit != events.OnPermitAdmit {
+		return nil
+	}
+	_, refusal := (&turn{s: s}).admission(e)
+	if refusal == nil {
+		return nil
+	}
+	message := refusal.Message
+	if refusal.Field != "" {
+		message = refusal.Field + ": " + message
+	}
+	return &wire.AdmitError{Code: refusal.Code, Message: message}
+}
+
+// approvalPermit is the permit that a checked approval leads to.
+func (t *turn) approvalPermit(e *Effect, c Approve, statement policy.Statement) *events.Permit {
 	producer, _ := t.s.User(e.Actor())
 	contract := t.s.contract(&e.Prepared.Binding).Contract
 	seen := t.s.policyContext(e, contract)
@@ -44,14 +70,7 @@ func (c Approve) decide(t *turn) *wire.Error {
 		Approver: c.Actor(), StatementSHA256: statement.SHA256(),
 	})
 	permit.Statement, permit.Signature, permit.PublicKey = c.Signed.Statement, c.Signed.Signature, c.Signed.PublicKey
-	e = t.about(e, c.Actor(), events.Permitted{Permit: *permit})
-	if e.Prepared.OnPermit == events.OnPermitAdmit {
-		if refusal := t.admit(e); refusal != nil {
-			t.d.AdmitError = &wire.AdmitError{Code: refusal.Code, Message: refusal.Message}
-		}
-	}
-	t.d.Repeat = false
-	return nil
+	return permit
 }
 
 // decide ends an effect that waits for approval.
@@ -71,11 +90,15 @@ func (c Deny) decide(t *turn) *wire.Error {
 	case e.State == wire.StateRefused:
 		return RefusalError(e.Refused.Reason)
 	case e.State != wire.StatePrepared:
-		return wire.Errorf(wire.IllegalTransition, "the effect does not wait for approval")
+		return notWaiting()
 	}
 	t.about(e, c.Actor(), events.Refused{Reason: events.ReasonApprovalDenied, By: c.Actor(),
 		Statement: c.Signed.Statement, Signature: c.Signed.Signature, PublicKey: c.Signed.PublicKey})
 	return nil
+}
+
+func notWaiting() *wire.Error {
+	return wire.Errorf(wire.IllegalTransition, "the effect does not wait for approval")
 }
 
 func (t *turn) approvable(c Caller, id events.EffectID) (*Effect, events.User, *wire.Error) {

@@ -34,8 +34,6 @@ type Decision struct {
 	Frozen bool
 	// Claimed: this command, and no other, is the claim's winner.
 	Claimed bool
-	// AdmitError is why a permitted effect was not admitted by its approval.
-	AdmitError *wire.AdmitError
 	// Next is where a bounded recheck goes on; empty when it is complete.
 	Next events.EffectID
 	// ID is the last id used.

@@ -16,14 +16,15 @@ type Effect struct {
 	State     wire.State       `json:"state"`
 	Prepared  *events.Prepared `json:"prepared"` // never changed once it is set
 
-	Permit       *events.Permit  `json:"permit,omitzero"`
-	PermitSHA256 events.Digest   `json:"permit_sha256,omitzero"`
-	Admission    *Admission      `json:"admission,omitzero"`
-	Claim        *Claim          `json:"claim,omitzero"`
-	Unknown      *Unknown        `json:"unknown,omitzero"`
-	Attempts     []Attempt       `json:"attempts,omitempty"`
-	Settled      *events.Settled `json:"settled,omitzero"`
-	Refused      *events.Refused `json:"refused,omitzero"`
+	Permit       *events.Permit   `json:"permit,omitzero"`
+	PermitSHA256 events.Digest    `json:"permit_sha256,omitzero"`
+	AdmitError   *wire.AdmitError `json:"admit_error,omitzero"` // why its approval did not admit it
+	Admission    *Admission       `json:"admission,omitzero"`
+	Claim        *Claim           `json:"claim,omitzero"`
+	Unknown      *Unknown         `json:"unknown,omitzero"`
+	Attempts     []Attempt        `json:"attempts,omitempty"`
+	Settled      *events.Settled  `json:"settled,omitzero"`
+	Refused      *events.Refused  `json:"refused,omitzero"`
 
 	Acknowledged *wire.Acknowledged    `json:"acknowledged,omitzero"`
 	Contradicted []events.Contradicted `json:"contradicted,omitempty"`

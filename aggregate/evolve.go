@@ -119,6 +119,7 @@ func (s *State) changeEffect(ev *events.Event, pos events.Position, entryTime ev
 	switch d := ev.Data.(type) {
 	case events.Permitted:
 		e.State, e.Permit, e.PermitSHA256 = wire.StatePermitted, &d.Permit, events.DigestOf(&d.Permit)
+		e.AdmitError = s.admitError(&e)
 	case events.Refused:
 		e.State, e.Refused = wire.StateRefused, &d
 	case events.Admitted:

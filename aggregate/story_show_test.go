@@ -35,9 +35,6 @@ func (s *story) tell(d aggregate.Decision) string {
 	case len(d.Events) == 0:
 		b.WriteString(". nothing\n")
 	}
-	if d.AdmitError != nil {
-		fmt.Fprintf(&b, "! admit_error %s\n", d.AdmitError.Code)
-	}
 	return b.String()
 }
 
@@ -142,6 +139,9 @@ func (s *story) showEffect() string {
 		if p[1] != "" {
 			out += " " + p[0] + "=" + p[1]
 		}
+	}
+	if v.AdmitError != nil {
+		out += " admit_error=" + string(v.AdmitError.Code)
 	}
 	if v.Cost != nil {
 		out += " cost=" + amounts(v.Cost)

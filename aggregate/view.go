@@ -40,6 +40,9 @@ func (s *State) View(e *Effect, at events.Instant) *wire.Effect {
 		v.Cost, v.Overrun, v.CostInvalid, v.Late, v.AuditIncomplete = d.Cost, d.Overrun, d.CostInvalid, d.Late, d.AuditIncomplete
 	}
 	s.showLapse(e, v, at)
+	if v.State == wire.StatePermitted {
+		v.AdmitError = e.AdmitError
+	}
 	v.Permit = permitView(e, v)
 	return v
 }

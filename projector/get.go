@@ -32,7 +32,7 @@ func (q *Queries) get(ctx context.Context, c aggregate.Caller, r wire.GetRequest
 		wait = wire.WaitNone
 	}
 	done := wire.Awaited(wait)
-	if done(v.State) {
+	if done(v) {
 		return v, nil
 	}
 	later, err := q.projection.Await(ctx, id, done)

@@ -81,15 +81,15 @@ func signal(ch chan struct{}) {
 	}
 }
 
-// Await waits until the shown state of an effect, which need not exist yet,
-// satisfies done. When ctx ends before, it returns the effect as it then stands,
+// Await waits until an effect as it is shown, which need not exist yet, satisfies
+// done. When ctx ends before, it returns the effect as it then stands,
 // nil if there is none, with ctx's error.
-func (p *Projection) Await(ctx context.Context, id events.EffectID, done func(wire.State) bool) (*wire.Effect, error) {
+func (p *Projection) Await(ctx context.Context, id events.EffectID, done func(*wire.Effect) bool) (*wire.Effect, error) {
 	woken, leave := p.waiting.forEffect(id)
 	defer leave()
 	for {
 		v, err := p.view(id)
-		if err != nil || v != nil && done(v.State) {
+		if err != nil || v != nil && done(v) {
 			return v, err
 		}
 		select {
@@ -98,7 +98,7 @@ func (p *Projection) Await(ctx context.Context, id events.EffectID, done func(wi
 			return v, ErrClosed
 		case <-ctx.Done():
 			v, err := p.view(id)
-			if err == nil && (v == nil || !done(v.State)) {
+			if err == nil && (v == nil || !done(v)) {
 				err = ctx.Err()
 			}
 			return v, err

@@ -12,7 +12,7 @@ import (
 )
 
 // awaited starts a wait and gives what becomes of it.
-func awaited(ctx context.Context, p *Projection, id events.EffectID, done func(wire.State) bool) <-chan *wire.Effect {
+func awaited(ctx context.Context, p *Projection, id events.EffectID, done func(*wire.Effect) bool) <-chan *wire.Effect {
 	out := make(chan *wire.Effect, 1)
 	go func() {
 		v, _ := p.Await(ctx, id, done)
@@ -20,6 +20,8 @@ func awaited(ctx context.Context, p *Projection, id events.EffectID, done func(w
 	}()
 	return out
 }
+
+func terminal(v *wire.Effect) bool { return v.State.Terminal() }
 
 // A wait may begin before the effect is known, passes every state by that does not
 // satisfy it, and ends with the one that does.
@@ -29,8 +31,8 @@ func TestAwaitWakes(t *testing.T) {
 	apply(t, p, w.entries...)
 	before := len(w.entries)
 	id := w.settled()
-	got := awaited(context.Background(), p, id, wire.State.Terminal)
-	claimed := awaited(context.Background(), p, id, func(s wire.State) bool { return s == wire.StateDispatched })
+	got := awaited(context.Background(), p, id, terminal)
+	claimed := awaited(context.Background(), p, id, func(v *wire.Effect) bool { return v.State == wire.StateDispatched })
 	apply(t, p, w.entries[before:before+2]...)
 	if v := <-claimed; v == nil || v.State != wire.StateDispatched {
 		t.Fatalf("%+v", v)
@@ -49,11 +51,11 @@ func TestAwaitEndsWithContext(t *testing.T) {
 	apply(t, p, w.entries...)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	v, err := p.Await(ctx, id, wire.State.Terminal)
+	v, err := p.Await(ctx, id, terminal)
 	if !errors.Is(err, context.Canceled) || v == nil || v.State != wire.StateAdmitted {
 		t.Error(v, err)
 	}
-	if v, err := p.Await(ctx, "01NONE", wire.State.Terminal); !errors.Is(err, context.Canceled) || v != nil {
+	if v, err := p.Await(ctx, "01NONE", terminal); !errors.Is(err, context.Canceled) || v != nil {
 		t.Error(v, err)
 	}
 	if err := p.AwaitPosition(ctx, events.Position{Seq: 100}); !errors.Is(err, context.Canceled) {
@@ -88,7 +90,7 @@ func TestAwaitCollected(t *testing.T) {
 	id := w.settled()
 	p := fresh(t)
 	apply(t, p, w.entries...)
-	got := awaited(context.Background(), p, id, func(wire.State) bool { return p.State().Effect(id) == nil })
+	got := awaited(context.Background(), p, id, func(*wire.Effect) bool { return p.State().Effect(id) == nil })
 	w.at = w.at.Add(200 * time.Hour)
 	w.must(aggregate.Collect{Limit: 10})
 	apply(t, p, w.entries[len(w.entries)-1])

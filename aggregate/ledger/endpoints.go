@@ -11,11 +11,6 @@ import (
 	"github.com/effectd/effectd/events/wire/endpoint"
 )
 
-// watcher waits until an effect satisfies a condition, on the projection.
-type watcher interface {
-	Await(ctx context.Context, id events.EffectID, done func(wire.State) bool) (*wire.Effect, error)
-}
-
 // attempts carries out an authorized reconciliation attempt.
 type attempts interface {
 	Attempt(ctx context.Context, id events.EffectID, attempt events.AttemptID) (*wire.Effect, error)
@@ -43,6 +38,8 @@ func (e *Endpoints) Serve() map[wire.Verb]endpoint.Serve {
 		wire.EffectAdmit:       serve(e, e.admit),
 		wire.EffectSubmit:      serve(e, e.submit),
 		wire.EffectWithdraw:    serve(e, e.withdraw),
+		wire.PermitApprove:     serve(e, e.approve),
+		wire.PermitDeny:        serve(e, e.deny),
 		wire.PermitRevoke:      serve(e, e.revoke),
 		wire.EffectReconcile:   serve(e, e.reconcile),
 		wire.EffectSettle:      serve(e, e.settle),
@@ -98,7 +95,7 @@ func (o Outcome) effect() *wire.Effect {
 		return o.collected()
 	}
 	v := o.State.View(e, o.At)
-	v.Repeat, v.AdmitError = o.Repeat, o.AdmitError
+	v.Repeat = o.Repeat
 	return v
 }
 
@@ -170,61 +167,12 @@ func (e *Endpoints) withdraw(ctx context.Context, c aggregate.Caller, r wire.Eff
 	return e.answer(ctx, c, aggregate.Withdraw{Caller: c, EffectID: r.EffectID, Reason: r.Reason})
 }
 
-func (e *Endpoints) revoke(ctx context.Context, c aggregate.Caller, r wire.EffectReasonRequest) (any, *wire.Error) {
-	return e.answer(ctx, c, aggregate.Revoke{Caller: c, EffectID: r.EffectID, Reason: r.Reason})
-}
-
 func (e *Endpoints) answer(ctx context.Context, c aggregate.Caller, cmd aggregate.Command) (any, *wire.Error) {
 	o, refusal := e.do(ctx, c, cmd)
 	if refusal != nil {
 		return nil, refusal
 	}
 	return o.effect(), nil
-}
-
-func (e *Endpoints) submit(ctx context.Context, c aggregate.Caller, r wire.SubmitRequest) (any, *wire.Error) {
-	cmd, refusal := e.prepareCommand(c, r.PrepareRequest, true)
-	if refusal != nil {
-		return nil, refusal
-	}
-	o, refusal := e.do(ctx, c, cmd)
-	if refusal != nil {
-		return nil, refusal
-	}
-	if o.Frozen {
-		return o.effect(), nil
-	}
-	return e.await(ctx, o.effect(), r.Wait, r.TimeoutMS)
-}
-
-// await answers once the effect is where the caller waits for it to be.
-func (e *Endpoints) await(ctx context.Context, v *wire.Effect, wait string, timeoutMS int64) (any, *wire.Error) {
-	done := wire.Awaited(wait)
-	if done(v.State) {
-		return v, endedInRefusal(v)
-	}
-	ctx, cancel := context.WithTimeout(ctx, wire.WaitFor(timeoutMS))
-	defer cancel()
-	later, err := e.watcher.Await(ctx, v.EffectID, done)
-	if err != nil || later == nil {
-		timeout := wire.Errorf(wire.WaitTimeout, "the effect goes on; ask again")
-		if timeout.Effect = v; later != nil {
-			timeout.Effect = later
-		}
-		return nil, timeout
-	}
-	later.Repeat = v.Repeat
-	return later, endedInRefusal(later)
-}
-
-// endedInRefusal is the error of a submitted effect that was refused.
-func endedInRefusal(v *wire.Effect) *wire.Error {
-	if v.State != wire.StateRefused {
-		return nil
-	}
-	refusal := aggregate.RefusalError(v.Reason)
-	refusal.Effect = v
-	return refusal
 }
 
 // reconcile authorizes one attempt, has it carried out, and answers with what it

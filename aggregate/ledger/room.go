@@ -51,6 +51,10 @@ func begins(s *aggregate.State, c aggregate.Command) (bytes, effects int64) {
 		if e := s.Effect(c.Request.EffectID); e != nil && e.Actor() == c.Actor() && e.State == wire.StatePermitted {
 			return small, 1
 		}
+	case aggregate.Approve:
+		if e := s.Effect(c.EffectID); e != nil && e.Tenant == c.Tenant && e.State == wire.StatePrepared {
+			return small + 2*int64(len(c.Signed.Statement)), 1
+		}
 	case aggregate.OpenTask:
 		if s.Task(c.Tenant, c.Request.TaskID) == nil {
 			return small, 0

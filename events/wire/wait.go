@@ -10,16 +10,17 @@ const DefaultWait = 4 * time.Second
 const MaxWait = 10 * time.Minute
 
 // Awaited is the condition that a "wait" names; none holds at once, and an empty
-// one is admitted. Unknown ends every wait: nothing follows by itself.
-func Awaited(wait string) func(State) bool {
-	return func(s State) bool {
-		switch wait {
-		case WaitNone:
+// one is admitted. Unknown ends every wait, and so does an approval that did not
+// admit: nothing follows by itself.
+func Awaited(wait string) func(*Effect) bool {
+	return func(e *Effect) bool {
+		switch {
+		case wait == WaitNone, e.AdmitError != nil:
 			return true
-		case WaitTerminal:
-			return s.Terminal() || s == StateUnknown
+		case wait == WaitTerminal:
+			return e.State.Terminal() || e.State == StateUnknown
 		}
-		return s != StatePrepared && s != StatePermitted
+		return e.State != StatePrepared && e.State != StatePermitted
 	}
 }
 
