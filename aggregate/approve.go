@@ -115,20 +115,18 @@ func (t *turn) approvable(c Caller, id events.EffectID) (*Effect, events.User, *
 
 // statement checks a signed decision field by field against the effect.
 func (t *turn) statement(c Caller, user events.User, e *Effect, signed policy.Signed, decision string) (policy.Statement, *wire.Error) {
-	want := t.statementAbout(e, decision)
-	want.Approver, want.IssuedAt = c.Actor(), t.in.At
-	got, err := policy.Verify(signed, user.PublicKey, want)
+	got, err := policy.Verify(signed, user.PublicKey, t.s.statementAbout(e, decision, c.Actor(), t.in.At))
 	if err != nil {
 		return got, wire.FieldError(wire.ApprovalInvalid, "statement", err.Error())
 	}
 	return got, nil
 }
 
-// statementAbout is what an approver signs, without who and when.
-func (t *turn) statementAbout(e *Effect, decision string) policy.Statement {
+// statementAbout is what an approver signs.
+func (s *State) statementAbout(e *Effect, decision string, approver events.Actor, issued events.Instant) policy.Statement {
 	b := &e.Prepared.Binding
-	return policy.Statement{V: events.Format, LedgerID: t.s.head.LedgerID, EffectID: e.ID, BindingDigest: e.Prepared.BindingDigest,
-		Operation: b.Operation, Resource: b.Resource, MaxCost: b.MaxCost, ExpiresAt: b.ExpiresAt, Decision: decision}
+	return policy.Statement{V: events.Format, LedgerID: s.head.LedgerID, EffectID: e.ID, BindingDigest: e.Prepared.BindingDigest,
+		Operation: b.Operation, Resource: b.Resource, MaxCost: b.MaxCost, ExpiresAt: b.ExpiresAt, Decision: decision, Approver: approver, IssuedAt: issued}
 }
 
 // decide ends one's own effect before its claim.

@@ -12,11 +12,7 @@ import (
 // reserve computes what an effect holds in its task and every ancestor, or says
 // what the budgets lack.
 func (t *turn) reserve(e *Effect, chain []*Task) ([]events.ReservationLine, *wire.Error) {
-	amounts := maps.Clone(e.Prepared.Binding.MaxCost)
-	if amounts == nil {
-		amounts = events.Amounts{}
-	}
-	amounts[UnitEffects] = 1
+	amounts := needs(e)
 	var lines []events.ReservationLine
 	for _, task := range chain {
 		for _, u := range sortedUnits(amounts) {
@@ -34,6 +30,25 @@ func (t *turn) reserve(e *Effect, chain []*Task) ([]events.ReservationLine, *wir
 		return cmp.Or(cmp.Compare(a.TaskID, b.TaskID), cmp.Compare(a.Unit, b.Unit))
 	})
 	return lines, nil
+}
+
+// needs is what the admission of an effect reserves at every level.
+func needs(e *Effect) events.Amounts {
+	amounts := maps.Clone(e.Prepared.Binding.MaxCost)
+	if amounts == nil {
+		amounts = events.Amounts{}
+	}
+	amounts[UnitEffects] = 1
+	return amounts
+}
+
+// available is what a task and its ancestors leave of a unit: the least of them.
+func available(chain []*Task, u events.Unit) int64 {
+	left := events.MaxAmount
+	for _, t := range chain {
+		left = min(left, t.Accounts[u].free())
+	}
+	return max(0, left)
 }
 
 // charge turns what was measured into what is charged: a unit that was not

@@ -218,7 +218,7 @@ func (t *turn) roomFor(e *Effect, encoded int, asks *policy.Request) *wire.Error
 	limits, live := t.s.head.Limits, t.s.head.LiveBytes
 	largest := int64(encoded)
 	if asks != nil { // the approval to come quotes the request, and a statement within a string
-		statement := t.statementAbout(e, policy.DecisionApprove).Text()
+		statement := t.s.statementAbout(e, policy.DecisionApprove, "", 0).Text()
 		largest = max(largest, int64(len(asks.JSON())+2*len(statement)+4096))
 	}
 	switch {

@@ -89,11 +89,7 @@ func (s *State) TaskView(t *Task) *wire.Task {
 		Budgets: map[events.Unit]wire.Budget{}, Position: s.head.Last}
 	chain := s.ancestry(t.Tenant, t.ID)
 	for u, a := range t.Accounts {
-		available := a.free()
-		for _, ancestor := range chain {
-			available = min(available, ancestor.Accounts[u].free())
-		}
-		v.Budgets[u] = wire.Budget{Max: a.Max, Reserved: a.Reserved, Spent: a.Spent, Unknown: a.Unknown, Available: max(0, available)}
+		v.Budgets[u] = wire.Budget{Max: a.Max, Reserved: a.Reserved, Spent: a.Spent, Unknown: a.Unknown, Available: available(chain, u)}
 	}
 	return v
 }

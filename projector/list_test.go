@@ -216,7 +216,8 @@ func TestPageBytes(t *testing.T) {
 	w.must(commands...)
 	_, q := shown(t, w)
 	for _, size := range []int64{1, 20_000} {
-		p := &page{List: wire.List[*wire.Effect]{}, filter: &filter{caller: producer}, limit: 500, state: w.state, at: w.at, bytes: pageBytes - size}
+		p := newPage(w.state, &filter{caller: producer}, 500, func(e *aggregate.Effect) (*wire.Effect, int64) { return w.state.View(e, w.at), e.Size })
+		p.bytes = pageBytes - size
 		newestLive(w.state, "", p.take)
 		if len(p.Items) == 0 || len(p.Items) == 40 || p.Cursor == "" {
 			t.Errorf("%d left: %d items, cursor %q", size, len(p.Items), p.Cursor)

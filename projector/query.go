@@ -51,6 +51,7 @@ func (q *Queries) Serve() map[wire.Verb]endpoint.Serve {
 		wire.EffectGet:     serve(q.get),
 		wire.EffectList:    serve(q.list),
 		wire.EffectHistory: serve(q.history),
+		wire.PermitPending: serve(q.pending),
 		wire.TaskGet:       serve(q.task),
 		wire.RunGet:        serve(q.run),
 		wire.OperationList: serve(q.operations),

@@ -51,10 +51,13 @@ var (
 	rival    = aggregate.Caller{Tenant: "main", Principal: "rival"}
 	operator = aggregate.Caller{Tenant: "main", Principal: "operator"}
 	auditor  = aggregate.Caller{Tenant: "main", Principal: "auditor"}
+	approver = aggregate.Caller{Tenant: "main", Principal: "approver"}
+	second   = aggregate.Caller{Tenant: "main", Principal: "second"} // another approver
 	executor = aggregate.Caller{Tenant: "main", Principal: "executor"}
 	stranger = aggregate.Caller{Tenant: "main", Principal: "stranger"} // in no table
 	foreign  = aggregate.Caller{Tenant: "other", Principal: "producer"}
 	overseer = aggregate.Caller{Tenant: "other", Principal: "operator"}
+	judge    = aggregate.Caller{Tenant: "other", Principal: "approver"}
 )
 
 var dispatcher = events.Dispatcher{Node: "n1", Incarnation: "01WRITER"}
@@ -78,7 +81,7 @@ func newWorld(tb testing.TB) *world {
 		c aggregate.Caller
 		r events.Role
 	}{{producer, events.RoleProducer}, {rival, events.RoleProducer}, {operator, events.RoleOperator}, {auditor, events.RoleAuditor},
-		{executor, events.RoleExecutor}, {foreign, events.RoleProducer}, {overseer, events.RoleOperator}} {
+		{executor, events.RoleExecutor}, {approver, events.RoleApprover}, {second, events.RoleApprover}, {judge, events.RoleApprover}, {foreign, events.RoleProducer}, {overseer, events.RoleOperator}} {
 		users = append(users, events.User{Tenant: u.c.Tenant, Principal: u.c.Principal, PublicKey: "U" + string(u.c.Actor()), Role: u.r})
 	}
 	w.must(aggregate.OpenLedger{LedgerID: "01LEDGER", Writer: "01WRITER", Node: "n1", Program: "test", Fingerprint: events.ZeroDigest,

@@ -53,9 +53,9 @@ func (c *Client) Withdraw(ctx context.Context, r wire.EffectReasonRequest) (wire
 	return Call[wire.EffectReasonRequest, wire.Effect](ctx, c, wire.EffectWithdraw, r)
 }
 
-// Pending lists what waits for approval.
-func (c *Client) Pending(ctx context.Context) (wire.PendingList, error) {
-	return Call[wire.EmptyRequest, wire.PendingList](ctx, c, wire.PermitPending, wire.EmptyRequest{})
+// Pending reads a page of what waits for approval, with statements ready to sign.
+func (c *Client) Pending(ctx context.Context, r wire.PendingRequest) (wire.PendingList, error) {
+	return Call[wire.PendingRequest, wire.PendingList](ctx, c, wire.PermitPending, r)
 }
 
 // Approve gives a signed approval.

@@ -18,7 +18,7 @@ var requests = map[wire.Verb]reflect.Type{
 	wire.EffectGet:         reflect.TypeFor[wire.GetRequest](),
 	wire.EffectList:        reflect.TypeFor[wire.ListRequest](),
 	wire.EffectWithdraw:    reflect.TypeFor[wire.EffectReasonRequest](),
-	wire.PermitPending:     reflect.TypeFor[wire.EmptyRequest](),
+	wire.PermitPending:     reflect.TypeFor[wire.PendingRequest](),
 	wire.PermitApprove:     reflect.TypeFor[wire.ApprovalRequest](),
 	wire.PermitDeny:        reflect.TypeFor[wire.ApprovalRequest](),
 	wire.PermitRevoke:      reflect.TypeFor[wire.EffectReasonRequest](),

@@ -201,8 +201,8 @@ type Pending struct {
 	DenyStatement string                       `json:"deny_statement"`
 }
 
-// BudgetChange is what is available in the effect's task before and after its
-// admission.
+// BudgetChange is what the effect's task and its ancestors leave before its
+// admission, and after it; negative when it is not enough.
 type BudgetChange struct {
 	Before int64 `json:"before"`
 	After  int64 `json:"after"`
@@ -211,6 +211,7 @@ type BudgetChange struct {
 // PendingList is the reply of permit.pending.
 type PendingList struct {
 	Pending  []Pending       `json:"pending"`
+	Cursor   string          `json:"cursor,omitzero"`
 	Position events.Position `json:"position"`
 }
 

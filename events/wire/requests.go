@@ -129,6 +129,14 @@ type (
 		EffectID events.EffectID `json:"effect_id"`
 		Reason   string          `json:"reason,omitzero"`
 	}
+	// PendingRequest reads what waits for approval, newest first; or one effect,
+	// if it waits.
+	PendingRequest struct {
+		EffectID    events.EffectID `json:"effect_id,omitzero"`
+		Limit       int64           `json:"limit,omitzero"`
+		Cursor      string          `json:"cursor,omitzero"`
+		MinPosition string          `json:"min_position,omitzero"`
+	}
 	// ApprovalRequest carries a signed statement: approve, deny.
 	ApprovalRequest struct {
 		EffectID  events.EffectID `json:"effect_id"`

@@ -117,6 +117,10 @@ func (r *HistoryRequest) check() *Error {
 
 func (r *EffectReasonRequest) check() *Error { return CheckID("effect_id", r.EffectID) }
 
+func (r *PendingRequest) check() *Error {
+	return firstOf(CheckOptionalID("effect_id", r.EffectID), CheckAmount("limit", r.Limit), CheckPosition("min_position", r.MinPosition))
+}
+
 // check leaves statement, signature and key to the ledger: approval_invalid.
 func (r *ApprovalRequest) check() *Error { return CheckID("effect_id", r.EffectID) }
 
