@@ -18,6 +18,9 @@ type cli struct {
 	Watch    watchCmd    `cmd:"" group:"effects" help:"Follow the log as it grows."`
 	Withdraw withdrawCmd `cmd:"" group:"effects" help:"End one's own effect before it is sent."`
 
+	Pending     pendingCmd     `cmd:"" group:"operate" help:"What waits for approval."`
+	Approve     approveCmd     `cmd:"" group:"operate" help:"Sign that an effect may be sent."`
+	Deny        denyCmd        `cmd:"" group:"operate" help:"Sign that an effect may not be sent; it ends."`
 	Revoke      revokeCmd      `cmd:"" group:"operate" help:"End anybody's effect before it is sent."`
 	Reconcile   reconcileCmd   `cmd:"" group:"operate" help:"Ask the service about one unknown effect."`
 	Acknowledge acknowledgeCmd `cmd:"" group:"operate" help:"Accept the risk of an unknown effect; it stays unknown."`

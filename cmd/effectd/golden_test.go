@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/effectd/effectd/aggregate/audit"
+	"github.com/effectd/effectd/aggregate/policy"
 	"github.com/effectd/effectd/events"
 	"github.com/effectd/effectd/events/wire"
 )
@@ -54,6 +55,19 @@ func waitingEffect() *wire.Effect {
 	return x
 }
 
+func goldenPending() *wire.Pending {
+	return &wire.Pending{EffectID: "01JNB8QZ2M6T7W6Q3Z5X9K4C1D", Operation: "charge", Resource: "account/alice",
+		Exposed: events.Raw(`{"account":"alice","amount":150000,"note":"` + "\u202e" + `first\u001b[2Jand a text that is long enough to be shortened"}`), Reason: "more than 100.00 is looked at by a person",
+		Budget:    map[events.Unit]wire.BudgetChange{"usd_cents": {Before: 100000, After: -50000}, "calls": {Before: 9, After: 8}, "effects": {Before: 1000, After: 999}},
+		ExpiresAt: goldenAt(4*time.Minute + 10*time.Second)}
+}
+
+func goldenStatement() *policy.Statement {
+	return &policy.Statement{V: 1, LedgerID: "01JNB8", EffectID: "01JNB8QZ2M6T7W6Q3Z5X9K4C1D", BindingDigest: "ab12", Operation: "charge", Resource: "account/alice",
+		MaxCost: events.Amounts{"usd_cents": 150000, "calls": 1}, ExpiresAt: goldenAt(4*time.Minute + 10*time.Second), Decision: policy.DecisionApprove,
+		Approver: "main/approver", IssuedAt: goldenAt(0)}
+}
+
 func goldenSteps() []step {
 	at := func(d time.Duration, data events.Data, by events.Actor) events.Event {
 		return events.Event{Type: data.Type(), Data: data, Actor: by, Time: goldenAt(d), Operation: "charge", TaskID: "shop"}
@@ -90,6 +104,11 @@ func TestTables(t *testing.T) {
 		"effects": func(p *page) {
 			effectRows(p, []wire.Effect{*goldenEffect(), *unknownEffect(), *waitingEffect()}, goldenNow)
 		},
+		"pending": func(p *page) {
+			pendingRows(p, []wire.Pending{*goldenPending(), {EffectID: "01JNB8QZ2M6T7W6Q3Z5X9K4C1E", Operation: "note", Resource: "note/a", Exposed: events.Raw(`{}`),
+				Budget: map[events.Unit]wire.BudgetChange{"effects": {Before: 3, After: 2}}, ExpiresAt: goldenAt(-time.Second)}}, goldenNow)
+		},
+		"statement":  func(p *page) { statementPage(p, goldenStatement(), goldenPending(), goldenNow) },
 		"history":    func(p *page) { timeline(p, goldenSteps()) },
 		"task":       func(p *page) { taskPage(p, task, goldenNow) },
 		"status":     func(p *page) { statusPage(p, status) },

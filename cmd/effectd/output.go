@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -99,11 +100,11 @@ func (p *page) line(text string) {
 
 func (p *page) flush() { _ = p.w.Flush() }
 
-// plain keeps text that came from elsewhere from steering the terminal or the
-// columns.
+// plain keeps text that came from elsewhere from steering the terminal, the
+// columns, or the order in which it is read.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || unicode.Is(unicode.Bidi_Control, r) {
 			return '�'
 		}
 		return r
