@@ -31,6 +31,9 @@ func (d *Dispatcher) dispatch(ctx context.Context, id events.EffectID) next {
 	if e.Claim != nil {
 		return d.ownOpenClaim(e)
 	}
+	if !d.active.Load() {
+		return over // D7: the next life finds it admitted
+	}
 	if err := verify(state, e); err != nil {
 		d.ledger.Distrust(err.Error())
 		return over
