@@ -227,6 +227,9 @@ func TestReadsOwnWrites(t *testing.T) {
 		p.waiting.mu.Lock()
 		waits = len(p.waiting.positions) > 0
 		p.waiting.mu.Unlock()
+		if len(got) > 0 {
+			t.Fatal("answered from before the write")
+		}
 	}
 	apply(t, p, w.entries[len(w.entries)-1])
 	if v := <-got; v.EffectID != id || v.State != wire.StateAdmitted {
@@ -237,6 +240,21 @@ func TestReadsOwnWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask[*wire.Effect](t, NewQueries(p, w.log, unasked{t}), producer, wire.EffectGet, byID(id))
+}
+
+// A read that is ended while it waits for what was acknowledged is not answered from
+// before that.
+func TestStoppedRead(t *testing.T) {
+	w := newWorld(t)
+	id := w.admitted()
+	p, _ := shown(t, w)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	q := NewQueries(p, w.log, standing(len(w.entries)+1))
+	request := endpoint.Request{Caller: endpoint.Caller{Tenant: producer.Tenant, Principal: producer.Principal}, Body: []byte(byID(id))}
+	if v, refusal := q.Serve()[wire.EffectGet](ctx, request); refusal == nil || refusal.Code != wire.LedgerUnavailable {
+		t.Fatalf("%+v %v", v, refusal)
+	}
 }
 
 // unasked is a node that must not be asked what to wait for.
