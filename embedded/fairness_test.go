@@ -28,11 +28,21 @@ func newGated() *gated {
 	return g
 }
 
-// shut makes every append from now on wait.
-func (g *gated) shut() {
+// shut makes every append from now on wait; at the end of the test none does any
+// more, so that a failure does not hang.
+func (g *gated) shut(t testing.TB) {
+	over := make(chan struct{})
+	t.Cleanup(func() { close(over) })
 	g.Memory.Before = func(e events.Stored) error {
-		g.offered <- e
-		<-g.let
+		select {
+		case g.offered <- e:
+		case <-over:
+			return nil
+		}
+		select {
+		case <-g.let:
+		case <-over:
+		}
 		return nil
 	}
 }
@@ -55,7 +65,7 @@ func TestFloodStarvesNobody(t *testing.T) {
 	l := write(t, ledger.Config{Read: newHands().read, CommitTimeout: patience}, log)
 	found(t, l, "producer", "flood")
 	flood := aggregate.Caller{Tenant: "main", Principal: "flood"}
-	log.shut()
+	log.shut(t)
 	var waiting, answered sync.WaitGroup
 	ask := func(c aggregate.Caller, n int) {
 		command := prepare(t, c, charge(string(c.Principal), fmt.Sprint(n), 5), false)
@@ -93,7 +103,7 @@ func TestAbandonedCommand(t *testing.T) {
 	log := newGated()
 	l := write(t, ledger.Config{Read: newHands().read, CommitTimeout: patience}, log)
 	found(t, l, "producer")
-	log.shut()
+	log.shut(t)
 	var waiting, answered sync.WaitGroup
 	ask := func(ctx context.Context, causal string, want wire.Code) {
 		command := prepare(t, producer, charge("r", causal, 5), false)

@@ -108,6 +108,12 @@ func TestUnprovenAnswers(t *testing.T) {
 		case <-r.Context().Done():
 		}
 	}
+	timeout := func(r events.Reason) string {
+		if r == events.ReasonTimeout {
+			return "timeout: 2s" // which claim and anchor are a part of
+		}
+		return "timeout: 60s"
+	}
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
 		reason events.Reason
@@ -140,9 +146,10 @@ func TestUnprovenAnswers(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newService(t)
 			s.answers(c.answer)
-			r := running(t, s, "timeout: 10s", "timeout: 300ms")
+			r := running(t, s, "timeout: 10s", timeout(c.reason))
 			e := r.submit("r", "c")
 			if e.State != wire.StateUnknown || c.reason != "" && e.Unknown.Reason != c.reason {
 				t.Fatalf("want unknown(%s): %s", c.reason, show(e))
@@ -243,8 +250,8 @@ adapter: {headers: {Authorization: "Bearer ${secret.TEST_CHARGE_TOKEN}"}, `)
 	})
 }
 
-// stubborn sends like the HTTP adapter and tells what it proved when it is let,
-// however late.
+// stubborn sends like the HTTP adapter, but however late, and tells what it proved
+// when it is let.
 type stubborn struct {
 	dispatcher.HTTP
 	let chan struct{}
@@ -261,7 +268,7 @@ type lateShot struct {
 }
 
 func (l lateShot) Fire(ctx context.Context, deadline time.Time) aggregate.Result {
-	result := l.Shot.Fire(ctx, deadline)
+	result := l.Shot.Fire(ctx, deadline.Add(patience))
 	<-l.let
 	return result
 }

@@ -15,11 +15,12 @@ import (
 // the answer that waited for it (SPEC 8, 22).
 func TestPausedProcess(t *testing.T) {
 	t.Parallel()
-	const timeout = 300 * time.Millisecond
+	const timeout = 2 * time.Second // which claim and anchor are a part of
 	for name, answered := range map[string]bool{"answered meanwhile": true, "never answered": false} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newService(t)
-			r := running(t, s, "timeout: 10s", "timeout: 300ms")
+			r := running(t, s, "timeout: 10s", "timeout: 2s")
 			r.stop()
 			p := r.serve()
 			producer, operator := p.as(t, r, "producer"), p.as(t, r, "operator")

@@ -60,18 +60,16 @@ func (b *bench) start() {
 	l, stopWriting := writeUntil(b, ledger.Config{Read: clock, CommitTimeout: 50 * time.Millisecond}, b.log)
 	b.Ledger = l
 	self := events.Dispatcher{Node: "test", Incarnation: newIncarnation()}
-	do(b, l, events.SystemActor, aggregate.OpenLedger{LedgerID: l.State().Head().LedgerID, Writer: self.Incarnation, Node: self.Node, Fingerprint: events.ZeroDigest})
+	b.do(events.SystemActor, aggregate.OpenLedger{LedgerID: l.State().Head().LedgerID, Writer: self.Incarnation, Node: self.Node, Fingerprint: events.ZeroDigest})
 	var err error
 	if b.spool, err = spool.Open(vfs.Default, b.dir, 1<<20); err != nil {
 		b.Fatal(err)
 	}
 	d := dispatcher.New(dispatcher.Config{Self: self, Now: time.Now, Entropy: rand.Reader, Retry: 10 * time.Millisecond, Logger: logger(),
 		Adapters: map[string]dispatcher.Adapter{"http": dispatcher.HTTP{Now: time.Now}}}, l, unmarked{}, b.spool)
-	if err := d.Replay(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	eventually(b, "the spool is replayed", func() bool { return d.Replay(b.Context()) == nil })
 	for _, id := range l.State().Orphans() {
-		do(b, l, events.SystemActor, aggregate.Orphaned{EffectID: id})
+		b.do(events.SystemActor, aggregate.Orphaned{EffectID: id})
 	}
 	deliveries, err := b.log.Deliveries(b.Context(), "dispatch", 1)
 	if err != nil {
@@ -109,7 +107,25 @@ func (b *bench) fails(typ events.Type, f func() error) {
 
 func (b *bench) submit(causal string) events.EffectID {
 	b.Helper()
-	return do(b, b.Ledger, producer.Actor(), prepare(b, producer, charge("r", causal, 5), true)).EffectID
+	return b.do(producer.Actor(), prepare(b, producer, charge("r", causal, 5), true)).EffectID
+}
+
+// do decides a command, which must be accepted; on a slow machine the writer may
+// not take it up within its short time at once.
+func (b *bench) do(who events.Actor, c aggregate.Command) (o ledger.Outcome) {
+	b.Helper()
+	eventually(b, "the writer answers", func() bool {
+		var err error
+		o, err = b.Do(b.Context(), who, c)
+		if code := codeOf(err); err != nil && code != wire.LedgerUnavailable && code != wire.CommitUnknown {
+			b.Fatal(err)
+		}
+		return err == nil
+	})
+	if o.Refusal != nil {
+		b.Fatal(o.Refusal)
+	}
+	return o
 }
 
 // settles waits for the end of an effect.
