@@ -107,6 +107,7 @@ func TestConcurrency(t *testing.T) {
 }
 
 // On a stop nothing new is claimed; what runs is given its time and settles (D7).
+// What was admitted is claimed by the next dispatcher.
 func TestStopClaimsNothing(t *testing.T) {
 	single := strings.Replace(rehearsal.Charge(2).Text, "timeout: 2s", "timeout: 2s\nconcurrency: 1", 1)
 	b := newBench(t, single)
@@ -121,6 +122,7 @@ func TestStopClaimsNothing(t *testing.T) {
 	first := b.submits("charge", "1")
 	ctx := take(t, "the first send", arrived)
 	second := b.submits("charge", "2")
+	b.eventually("it is taken up", func() bool { return b.taken.Load() == b.effect(second).Admission.Position.Seq })
 	stopped := make(chan error, 1)
 	go func() { stopped <- stop() }()
 	b.eventually("no slots are given", d.work.isHeld)
@@ -135,6 +137,8 @@ func TestStopClaimsNothing(t *testing.T) {
 	if b.settles(first).Outcome != events.OutcomeSucceeded || b.effect(second).State != wire.StateAdmitted {
 		t.Fatal(b.effect(second).State)
 	}
+	b.dispatches() // its entry is acknowledged, and does not come again
+	b.settles(second)
 }
 
 func (w *work) isHeld() bool {
