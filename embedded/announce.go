@@ -6,20 +6,38 @@ import (
 	"path/filepath"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/effectd/effectd/events"
 )
 
-// announcement is node.json: where the node of a data directory is reached.
+// announcement is node.json: where the node of a data directory is reached, and
+// what became of its last reload.
 type announcement struct {
 	NATSURL  string `json:"nats_url"`
 	PID      int    `json:"pid"`
 	LedgerID string `json:"ledger_id"`
+	Config   string `json:"config"` // directory of the owner's files
+	reload
+}
+
+// reload is the last loading of the owner's files, the first at start.
+type reload struct {
+	Reloads        int64         `json:"reloads"`          // since the start
+	Refused        string        `json:"refused,omitzero"` // why the last was
+	PolicySHA256   events.Digest `json:"policy_sha256"`    // of the file as the last one found it
+	PolicyRevision int64         `json:"policy_revision"`  // of the law
 }
 
 func (n *Node) announcementFile() string { return filepath.Join(n.home.Dir(), "node.json") }
 
-// announce tells the commands of this machine where the node is.
+// announce tells the commands of this machine where the node is. The caller holds
+// reloading.
 func (n *Node) announce() error {
-	text, err := json.Marshal(announcement{NATSURL: n.link.url, PID: os.Getpid(), LedgerID: string(n.home.LedgerID())})
+	if n.gone {
+		return nil
+	}
+	_, _, n.reload.PolicyRevision = n.ledger.State().Policy()
+	text, err := json.Marshal(announcement{NATSURL: n.link.url, PID: os.Getpid(), LedgerID: string(n.home.LedgerID()), Config: n.opts.Config, reload: n.reload})
 	if err != nil {
 		return err
 	}
@@ -30,7 +48,11 @@ func (n *Node) announce() error {
 	return os.Rename(temporary, n.announcementFile())
 }
 
+// unannounce is final: a reload that ends late announces nothing any more.
 func (n *Node) unannounce() error {
+	n.reloading.Lock()
+	defer n.reloading.Unlock()
+	n.gone = true
 	if err := os.Remove(n.announcementFile()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}

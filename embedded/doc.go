@@ -23,4 +23,6 @@
 //	    anything is dispatched.
 //	M6  A stop ends the intake first, then the dispatcher, then the writer.
 //	M7  A stop leaves the anchor at the end of the log.
+//	M8  The owner's files are loaded whole or not at all, as far as they can be
+//	    checked; what tightens comes before what widens.
 package embedded

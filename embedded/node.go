@@ -53,7 +53,9 @@ type Node struct {
 	spool      *spool.Spool
 	service    *endpoint.Service
 
-	reloading sync.Mutex
+	reloading sync.Mutex // guards the two below
+	reload    reload
+	gone      bool // node.json is removed for good
 	fullness  atomic.Pointer[string]
 	logRoom   atomic.Pointer[ledger.Room]
 	taken     atomic.Bool        // this life is in the log
@@ -168,7 +170,9 @@ func (n *Node) run(ctx context.Context) error {
 		close(dispatching)
 	}
 	if err == nil {
+		n.reloading.Lock()
 		err = n.announce()
+		n.reloading.Unlock()
 	}
 	if err != nil {
 		n.stopping()

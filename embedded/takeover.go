@@ -11,7 +11,6 @@ import (
 
 	"github.com/effectd/effectd/aggregate"
 	"github.com/effectd/effectd/aggregate/operation"
-	"github.com/effectd/effectd/aggregate/policy"
 	"github.com/effectd/effectd/embedded/home"
 	"github.com/effectd/effectd/embedded/natsserver"
 	"github.com/effectd/effectd/events"
@@ -45,6 +44,8 @@ func (n *Node) takeOver(ctx context.Context) error {
 		return err
 	}
 	n.taken.Store(true)
+	n.reloading.Lock()
+	defer n.reloading.Unlock()
 	return n.loadLaw(ctx)
 }
 
@@ -88,58 +89,6 @@ func (n *Node) do(ctx context.Context, c aggregate.Command) error {
 	return nil
 }
 
-// Reload loads changed users, operations and policy as new versions.
-func (n *Node) Reload(ctx context.Context) error {
-	n.reloading.Lock()
-	defer n.reloading.Unlock()
-	return n.loadLaw(ctx)
-}
-
-func (n *Node) loadLaw(ctx context.Context) error {
-	users, err := n.home.Users()
-	if err != nil {
-		return err
-	}
-	contracts, err := LoadContracts(n.home)
-	if err != nil {
-		return err
-	}
-	text, err := loadPolicy(n.home.PolicyFile(), n.operationNames(contracts))
-	if err != nil {
-		return err
-	}
-	if err := n.do(ctx, aggregate.ChangeAccess{Users: users}); err != nil {
-		return err
-	}
-	for _, c := range contracts {
-		if err := n.do(ctx, aggregate.RegisterOperation{Contract: c}); err != nil {
-			return fmt.Errorf("operation %s version %d: %w", c.Name, c.Version, err)
-		}
-	}
-	if err := n.do(ctx, aggregate.ChangePolicy{Text: text}); err != nil {
-		return err
-	}
-	if n.link.server != nil {
-		if err := n.link.server.SetUsers(users); err != nil {
-			return err
-		}
-	}
-	return n.auditConsumers(ctx, users)
-}
-
-// operationNames are the operations that a policy may name: registered, or about
-// to be.
-func (n *Node) operationNames(contracts []*operation.Contract) []events.OperationName {
-	names := []events.OperationName{}
-	for _, o := range n.ledger.State().Operations() {
-		names = append(names, o.Contract.Name)
-	}
-	for _, c := range contracts {
-		names = append(names, c.Name)
-	}
-	return names
-}
-
 // LoadContracts compiles every operation file, and says every fault of all of
 // them.
 func LoadContracts(h *home.Home) ([]*operation.Contract, error) {
@@ -163,18 +112,6 @@ func LoadContracts(h *home.Home) ([]*operation.Contract, error) {
 		contracts = append(contracts, c)
 	}
 	return contracts, errors.Join(faults...)
-}
-
-// loadPolicy reads and checks the owner's policy.
-func loadPolicy(file string, names []events.OperationName) (string, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return "", fmt.Errorf("policy: %w", err)
-	}
-	if _, err := policy.Parse(text, names); err != nil {
-		return "", fmt.Errorf("%s: %w", file, err)
-	}
-	return string(text), nil
 }
 
 // dispatch runs the dispatcher, once what earlier lives left is settled (M5).

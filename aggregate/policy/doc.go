@@ -15,8 +15,11 @@
 //	    whole request: anybody can decide it again.
 //	P3  As Cedar says, a policy whose evaluation fails does not count. It is
 //	    named in Errors; policies test optional members with `has`.
-//	P4  A text that names an action, a role or an operation that does not exist
-//	    does not parse: it could not mean what its writer thinks.
+//	P4  A text that names an action or a role that does not exist does not parse:
+//	    it could not mean what its writer thinks. Nor does a proposal that names
+//	    an operation, an attribute, an exposed field or a unit that does not
+//	    exist, or that compares what is never equal. A text that the log holds is
+//	    not held against the operations: they change after it.
 //	P5  A statement is canonical bytes: one statement has one text, and a
 //	    signature covers every field of it. What is not the expected statement,
 //	    field by field, is no statement.

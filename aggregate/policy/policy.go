@@ -1,10 +1,10 @@
 package policy
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cedar-policy/cedar-go"
@@ -60,15 +60,23 @@ func (o ordered) All() iter.Seq2[cedar.PolicyID, *cedar.Policy] {
 	}
 }
 
-// Parse reads a policy. With operations not nil, naming another operation is an
-// error. The error has one line for every fault, with the line of the text.
-func Parse(text []byte, operations []events.OperationName) (*Policy, error) {
+// Operation is what a policy may say of one operation.
+type Operation struct {
+	Name    events.OperationName
+	Exposes []string      // payload fields
+	Units   []events.Unit // that it costs
+}
+
+// Parse reads a policy; an error is [Faults]. With operations nil it is read as
+// the log holds it: every program that knows the same words reads the same law.
+// Else it is a proposal, and must name nothing that does not exist (P4).
+func Parse(text []byte, operations []Operation) (*Policy, error) {
 	if len(text) > maxText {
-		return nil, fmt.Errorf("policy longer than %d bytes", maxText)
+		return nil, Faults{{Says: fmt.Sprintf("policy longer than %d bytes", maxText)}}
 	}
-	list, err := parseCedar(text)
-	if err != nil {
-		return nil, err
+	list, faults := parseCedar(text)
+	if faults != nil {
+		return nil, faults
 	}
 	out := &Policy{named: make(ordered, len(list))}
 	v := vocabulary{text: string(text), operations: operations}
@@ -80,18 +88,31 @@ func Parse(text []byte, operations []events.OperationName) (*Policy, error) {
 		out.named[i] = namedPolicy{id: id, policy: p}
 		v.check(p, endOf(list, i, len(text)))
 		if slices.ContainsFunc(out.named[:i], func(other namedPolicy) bool { return other.id == id }) {
-			v.fault(p.Position().Line, "a second policy with the id %q", id)
+			v.faults.add(p.Position().Line, "a second policy with the id %q", id)
 		}
 		if id == "" || len(id) > events.MaxID {
-			v.fault(p.Position().Line, "want an @id of 1 to %d bytes", events.MaxID)
+			v.faults.add(p.Position().Line, "want an @id of 1 to %d bytes", events.MaxID)
 		}
 	}
 	slices.SortFunc(out.named, func(a, b namedPolicy) int { return strings.Compare(string(a.id), string(b.id)) })
-	if err := errors.Join(v.faults...); err != nil {
-		return nil, err
+	if len(v.faults) > 0 {
+		return nil, v.faults.inOrder()
 	}
 	return out, nil
 }
+
+// Line is where the policy of an id begins in the text; 0 if there is none.
+func (p *Policy) Line(id string) int {
+	for _, n := range p.named {
+		if string(n.id) == id {
+			return n.policy.Position().Line
+		}
+	}
+	return 0
+}
+
+// Len is the number of policies.
+func (p *Policy) Len() int { return len(p.named) }
 
 // endOf is where the text of policy i ends.
 func endOf(list cedar.PolicyList, i, length int) int {
@@ -101,22 +122,24 @@ func endOf(list cedar.PolicyList, i, length int) int {
 	return length
 }
 
-// parseCedar gives the library's messages the form of ours: "line 3: …".
-func parseCedar(text []byte) (list cedar.PolicyList, err error) {
+// parseCedar gives the library's messages the form of ours.
+func parseCedar(text []byte) (list cedar.PolicyList, faults Faults) {
 	defer func() {
 		if recover() != nil {
-			list, err = nil, errors.New("malformed policy")
+			list, faults = nil, Faults{{Says: "malformed policy"}}
 		}
 	}()
-	list, err = cedar.NewPolicyListFromBytes("", text)
+	list, err := cedar.NewPolicyListFromBytes("", text)
 	if err == nil {
 		return list, nil
 	}
-	message := strings.TrimPrefix(err.Error(), "parser error: ")
-	if rest, ok := strings.CutPrefix(message, "parse error at <input>:"); ok {
-		if line, rest, ok := strings.Cut(rest, ":"); ok {
-			message = "line " + line + ": column " + rest
+	says := strings.TrimPrefix(err.Error(), "parser error: ")
+	if rest, ok := strings.CutPrefix(says, "parse error at <input>:"); ok {
+		if digits, rest, ok := strings.Cut(rest, ":"); ok {
+			if line, err := strconv.Atoi(digits); err == nil {
+				return nil, Faults{{line, "column " + rest}}
+			}
 		}
 	}
-	return nil, errors.New(message)
+	return nil, Faults{{Says: says}}
 }

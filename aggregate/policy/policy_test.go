@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,10 @@ func mustParse(t testing.TB, text string) *Policy {
 	}
 	return p
 }
+
+// charges is what there is to ask for.
+var charges = []Operation{{Name: "charge", Exposes: []string{"account", "amount"}, Units: []events.Unit{"usd_cents"}},
+	{Name: "mail", Exposes: []string{"to"}}}
 
 // asked is a producer of tenant main who wants to charge 1500.
 func asked(changes ...func(*Request)) Request {
@@ -35,7 +40,7 @@ func asked(changes ...func(*Request)) Request {
 
 // The policy of a new ledger does what SPEC 20 says, and no more.
 func TestDefault(t *testing.T) {
-	p, err := Parse([]byte(Default), []events.OperationName{})
+	p, err := Parse([]byte(Default), []Operation{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +78,7 @@ func TestDefaultComments(t *testing.T) {
 			text.WriteString(line)
 		}
 	}
-	p, err := Parse([]byte(text.String()), []events.OperationName{"charge"})
+	p, err := Parse([]byte(text.String()), charges)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,14 +194,55 @@ func TestParseFaults(t *testing.T) {
 		{"@id(\"policy1\") permit (principal, action, resource);\nforbid (principal, action, resource);", `line 2: a second policy with the id "policy1"`},
 		{"@id(\"\") permit (principal, action, resource);", "line 1: want an @id"},
 		{strings.Repeat(" ", maxText+1), "longer than"},
+		{"permit (principal, action, resource)\nwhen {\n  context.amount > 1 };", `line 3: unknown attribute amount of context; there are target, task, version, max_cost, auth, payload`},
+		{"permit (principal, action, resource)\nwhen { context has amount };", `line 2: unknown attribute amount of context`},
+		{"permit (principal, action, resource) when { true\n && context[\"amount\"] > 1 };", `line 2: unknown attribute amount of context`},
+		{"permit (principal, action, resource) when { context.auth.kind == \"nkey\" };", `unknown attribute kind of context.auth; there are source, strength`},
+		{"permit (principal, action, resource) when { context.target.host == \"x\" };", `unknown attribute host of context.target; there are none`},
+		{"permit (principal, action, resource)\nwhen { context.payload has amount &&\n context.payload.amuont > 5 };", `line 3: unknown attribute amuont of context.payload; there are account, amount, to`},
+		{"permit (principal, action, resource) when { context.max_cost has usd };", `unknown attribute usd of context.max_cost; there are usd_cents`},
+		{"permit (principal, action, resource)\nunless { principal.role == \"x\" };", `line 2: unknown attribute role of principal; there are none`},
+		{"permit (principal, action, resource) when { resource has owner };", `unknown attribute owner of resource; there are none`},
+		{"permit (principal, action, resource) when { principal.hasTag(\"x\") };", `principal has no tags`},
+		{"permit (principal, action, resource) when { if context.payload.getTag(\"x\") == 1 then true else false };", `context.payload has no tags`},
+		{"permit (principal == Role::\"producer\", action, resource);", `principal == Role::"producer" never holds; want principal in Role::"producer"`},
+		{"permit (principal, action, resource)\nwhen { principal == Tenant::\"main\" };", `line 2: principal == Tenant::"main" never holds; want principal in Tenant::"main"`},
+		{"permit (principal, action, resource) when { Role::\"auditor\" != principal };", `principal == Role::"auditor" never holds`},
+		{"permit (principal, action, resource) when { principal in [Role::\"auditor\", Operation::\"charge\"] };", `principal in Operation::"charge" never holds`},
+		{"permit (principal is Role, action, resource);", `principal is Role never holds`},
+		{"permit (principal, action, resource) when { resource is Principal };", `resource is Principal never holds`},
+		{"permit (principal, action, resource) when { principal is Principal in Action::\"commit\" };", `principal in Action::"commit" never holds`},
+		{"permit (principal, action, resource in Tenant::\"main\");", `resource in Tenant::"main" never holds`},
 	}
 	for _, tc := range cases {
-		p, err := Parse([]byte(tc.text), []events.OperationName{"charge"})
+		p, err := Parse([]byte(tc.text), charges)
 		if err == nil || p != nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%.80q:\n got %v\nwant %s", tc.text, err, tc.want)
 		}
 	}
-	_, err := Parse([]byte("permit (principal, action == Action::\"a\", resource);\npermit (principal, action == Action::\"b\", resource is X);"), nil)
+	// A proposal that says all this of what exists is none of these.
+	good := `permit (principal is Principal in Role::"producer", action, resource in Operation::"charge")
+when { context.payload has amount && context.payload.amount > 5 && context.payload["to"] like "*@*" && context.max_cost.usd_cents < 9 && context.auth.source == "nkey"
+  && principal in [Role::"producer", Tenant::"main"] && Principal::"main/a" != principal && context.payload.amount.deep == 1 && context.version in [Operation::"mail"] };`
+	if _, err := Parse([]byte(good), charges); err != nil {
+		t.Error(err)
+	}
+	// As the log holds it, a text is read whatever the operations are by now; and
+	// while there are none, nothing is known of payloads and costs.
+	const later = `permit (principal, action, resource == Operation::"gone") when { context.payload.gone == 1 && context.nothing == 2 };`
+	if _, err := Parse([]byte(later), nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := Parse([]byte(`permit (principal, action, resource) when { context.payload.soon == 1 && context.max_cost.soon == 1 };`), []Operation{}); err != nil {
+		t.Error(err)
+	}
+	var faults Faults
+	_, err := Parse([]byte("permit (principal, action, resource);\npermit (principal, action == Action::\"a\", resource is X);"), nil)
+	if !errors.As(err, &faults) || faults.In("policy.cedar").Error() != "policy.cedar:2: unknown action \"a\"; there are "+strings.Join(actions, ", ")+
+		"\npolicy.cedar:2: unknown entity type X; there are Principal, Role, Tenant, Operation and Action" {
+		t.Errorf("%v", faults.In("policy.cedar"))
+	}
+	_, err = Parse([]byte("permit (principal, action == Action::\"a\", resource);\npermit (principal, action == Action::\"b\", resource is X);"), nil)
 	if err == nil || strings.Count(err.Error(), "\n") != 2 {
 		t.Errorf("not all faults at once: %v", err)
 	}

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -17,104 +16,125 @@ var roles = []string{string(events.RoleProducer), string(events.RoleApprover), s
 // vocabulary checks that what policies name exists (P4).
 type vocabulary struct {
 	text       string
-	operations []events.OperationName // nil: any
-	faults     []error
+	operations []Operation // nil: a logged text, whose operations and attributes are not looked at
+	faults     Faults
 }
 
-func (v *vocabulary) fault(line int, format string, args ...any) {
-	v.faults = append(v.faults, fmt.Errorf("line %d: %s", line, fmt.Sprintf(format, args...)))
+// passage is one policy and where its text ends.
+type passage struct {
+	*cedar.Policy
+	end int
 }
 
-// check looks at every entity that a policy names; its text ends at end.
-func (v *vocabulary) check(p *cedar.Policy, end int) {
+// check looks at everything that a policy names; its text ends at end.
+func (v *vocabulary) check(policy *cedar.Policy, end int) {
+	p := passage{policy, end}
 	tree := (*ast.Policy)(p.AST())
-	seen := func(uid types.EntityUID) { v.entity(p, end, uid) }
-	typed := func(t types.EntityType) { v.entityType(p, t) }
-	for _, scope := range []ast.IsScopeNode{tree.Principal, tree.Action, tree.Resource} {
-		walkScope(scope, seen, typed)
-	}
+	v.scope(p, "principal", tree.Principal)
+	v.scope(p, "action", tree.Action)
+	v.scope(p, "resource", tree.Resource)
 	for _, c := range tree.Conditions {
 		ast.Inspect(ast.NewNode(c.Body), func(n ast.IsNode) bool {
-			switch n := n.(type) {
-			case ast.NodeValue:
-				if uid, ok := n.Value.(types.EntityUID); ok {
-					seen(uid)
-				}
-			case ast.NodeTypeIs:
-				typed(n.EntityType)
-			case ast.NodeTypeIsIn:
-				typed(n.EntityType)
-			default: // names no entity
+			v.names(p, n)
+			if v.operations != nil {
+				v.comparison(p, n)
+				v.attribute(p, n)
 			}
 			return true
 		})
 	}
 }
 
-func walkScope(scope ast.IsScopeNode, seen func(types.EntityUID), typed func(types.EntityType)) {
+// names looks at the entities and types of one node.
+func (v *vocabulary) names(p passage, n ast.IsNode) {
+	switch n := n.(type) {
+	case ast.NodeValue:
+		if uid, ok := n.Value.(types.EntityUID); ok {
+			v.entity(p, uid)
+		}
+	case ast.NodeTypeIs:
+		v.entityType(p, n.EntityType)
+	case ast.NodeTypeIsIn:
+		v.entityType(p, n.EntityType)
+	default: // names no entity
+	}
+}
+
+// scope looks at one variable of a policy's head.
+func (v *vocabulary) scope(p passage, variable string, scope ast.IsScopeNode) {
 	switch s := scope.(type) {
 	case ast.ScopeTypeEq:
-		seen(s.Entity)
+		v.entity(p, s.Entity)
+		v.kind(p, variable, "==", s.Entity.Type, s.Entity.String())
 	case ast.ScopeTypeIn:
-		seen(s.Entity)
+		v.entity(p, s.Entity)
+		v.kind(p, variable, "in", s.Entity.Type, s.Entity.String())
 	case ast.ScopeTypeInSet:
 		for _, e := range s.Entities {
-			seen(e)
+			v.entity(p, e)
+			v.kind(p, variable, "in", e.Type, e.String())
 		}
 	case ast.ScopeTypeIs:
-		typed(s.Type)
+		v.entityType(p, s.Type)
+		v.kind(p, variable, "is", s.Type, string(s.Type))
 	case ast.ScopeTypeIsIn:
-		typed(s.Type)
-		seen(s.Entity)
+		v.entityType(p, s.Type)
+		v.kind(p, variable, "is", s.Type, string(s.Type))
+		v.entity(p, s.Entity)
+		v.kind(p, variable, "in", s.Entity.Type, s.Entity.String())
 	case ast.ScopeTypeAll:
 	}
 }
 
-func (v *vocabulary) entityType(p *cedar.Policy, t types.EntityType) {
+func (v *vocabulary) entityType(p passage, t types.EntityType) {
 	switch t {
 	case typePrincipal, typeRole, typeTenant, typeOperation, typeAction:
 	default:
-		v.fault(p.Position().Line, "unknown entity type %s; there are Principal, Role, Tenant, Operation and Action", t)
+		v.faults.add(v.lineOf(p, string(t)), "unknown entity type %s; there are Principal, Role, Tenant, Operation and Action", t)
 	}
 }
 
-func (v *vocabulary) entity(p *cedar.Policy, end int, uid types.EntityUID) {
+func (v *vocabulary) entity(p passage, uid types.EntityUID) {
 	id := string(uid.ID)
-	line := v.lineOf(p, end, uid)
+	line := v.lineOf(p, uid.String())
 	switch uid.Type {
 	case typeAction:
 		if !slices.Contains(actions, id) {
-			v.fault(line, "unknown action %q; there are %s", id, strings.Join(actions, ", "))
+			v.faults.add(line, "unknown action %q; there are %s", id, strings.Join(actions, ", "))
 		}
 	case typeRole:
 		if !slices.Contains(roles, id) {
-			v.fault(line, "unknown role %q; there are %s", id, strings.Join(roles, ", "))
+			v.faults.add(line, "unknown role %q; there are %s", id, strings.Join(roles, ", "))
 		}
 	case typeOperation:
-		if v.operations != nil && !slices.Contains(v.operations, events.OperationName(id)) {
-			v.fault(line, "unknown operation %q", id)
+		if v.operations != nil && !slices.ContainsFunc(v.operations, func(o Operation) bool { return string(o.Name) == id }) {
+			v.faults.add(line, "unknown operation %q", id)
 		}
 	case typeTenant:
 		if !events.ValidToken(id) {
-			v.fault(line, "no tenant can be named %q", id)
+			v.faults.add(line, "no tenant can be named %q", id)
 		}
 	case typePrincipal:
 		tenant, principal, _ := strings.Cut(id, "/")
 		if !events.ValidToken(tenant) || !events.ValidToken(principal) {
-			v.fault(line, "no principal can be named %q; want TENANT/PRINCIPAL", id)
+			v.faults.add(line, "no principal can be named %q; want TENANT/PRINCIPAL", id)
 		}
 	default:
 		v.entityType(p, uid.Type)
 	}
 }
 
-// lineOf is the line where a policy names an entity, or where the policy begins
-// when it is written in some other way.
-func (v *vocabulary) lineOf(p *cedar.Policy, end int, uid types.EntityUID) int {
+// lineOf is the line where a policy first has one of the words, the best one first,
+// or where the policy begins when it says it in some other way.
+func (v *vocabulary) lineOf(p passage, words ...string) int {
 	begin := p.Position()
-	if begin.Offset <= end && end <= len(v.text) {
-		if i := strings.Index(v.text[begin.Offset:end], uid.String()); i >= 0 {
-			return begin.Line + strings.Count(v.text[begin.Offset:begin.Offset+i], "\n")
+	if begin.Offset > p.end || p.end > len(v.text) {
+		return begin.Line
+	}
+	text := v.text[begin.Offset:p.end]
+	for _, w := range words {
+		if i := strings.Index(text, w); i >= 0 {
+			return begin.Line + strings.Count(text[:i], "\n")
 		}
 	}
 	return begin.Line

@@ -133,7 +133,7 @@ func owner(h *home.Home) diagnosis {
 		return fault("policy", err.Error(), "without a policy nothing is allowed")
 	}
 	if _, err := policy.Parse(text, nil); err != nil {
-		return fault("policy", err.Error(), "correct "+h.PolicyFile())
+		return fault("policy", strings.ReplaceAll(err.Error(), "\n", "; "), "correct "+h.PolicyFile()+": effectd policy check")
 	}
 	return fine("policy", h.PolicyFile())
 }

@@ -1,0 +1,154 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/effectd/effectd/aggregate"
+	"github.com/effectd/effectd/aggregate/operation"
+	"github.com/effectd/effectd/aggregate/policy"
+	"github.com/effectd/effectd/events"
+)
+
+// proposal is what the owner's files say.
+type proposal struct {
+	users     []events.User
+	contracts []*operation.Contract
+	policy    []byte
+}
+
+// Reload loads changed users, operations and policy as new versions, and leaves
+// word of it in node.json. An error is about all of them: nothing was loaded, or
+// what the ledger could not take is loaded by the next reload.
+func (n *Node) Reload(ctx context.Context) error {
+	n.reloading.Lock()
+	defer n.reloading.Unlock()
+	err := n.loadLaw(ctx)
+	n.reload.Reloads++
+	n.reload.Refused = ""
+	if err != nil {
+		n.reload.Refused = err.Error()
+	}
+	return errors.Join(err, n.announce())
+}
+
+// loadLaw makes the files law. They are checked as a whole first: no part of a law
+// that has a fault is loaded (M8). Nobody is let in, and no operation is
+// there to be asked for, before the policy that was meant for them. The caller
+// holds reloading.
+func (n *Node) loadLaw(ctx context.Context) error {
+	p, err := n.propose()
+	if err != nil {
+		return err
+	}
+	if err := n.do(ctx, aggregate.ChangeAccess{Users: p.users}); err != nil {
+		return err
+	}
+	if err := n.do(ctx, aggregate.ChangePolicy{Text: string(p.policy)}); err != nil {
+		return err
+	}
+	if n.link.server != nil {
+		if err := n.link.server.SetUsers(p.users); err != nil {
+			return err
+		}
+	}
+	for _, c := range p.contracts {
+		if err := n.do(ctx, aggregate.RegisterOperation{Contract: c}); err != nil {
+			return fmt.Errorf("operation %s version %d: %w", c.Name, c.Version, err)
+		}
+	}
+	return n.auditConsumers(ctx, p.users)
+}
+
+// propose reads the owner's files, and says every fault of all of them.
+func (n *Node) propose() (p proposal, err error) {
+	var faults []error
+	add := func(err error) {
+		if err != nil {
+			faults = append(faults, err)
+		}
+	}
+	p.users, err = n.home.Users()
+	if err == nil {
+		err = n.operatorLeft(p.users)
+	}
+	add(err)
+	p.contracts, err = LoadContracts(n.home)
+	known := n.policyOperations(p.contracts)
+	if err != nil {
+		known = nil // nobody knows what the policy may name
+	} else {
+		err = n.sameVersions(p.contracts)
+	}
+	add(err)
+	p.policy, err = loadPolicy(n.home.PolicyFile(), known)
+	add(err)
+	n.reload.PolicySHA256 = events.DigestBytes(p.policy)
+	return p, errors.Join(faults...)
+}
+
+// operatorLeft refuses a table without any operator, as an empty or lost file
+// gives it: nobody could undo that.
+func (n *Node) operatorLeft(users []events.User) error {
+	operates := func(u events.User) bool { return u.Role == events.RoleOperator }
+	if slices.ContainsFunc(n.ledger.State().Users(), operates) && !slices.ContainsFunc(users, operates) {
+		return fmt.Errorf("%s: no operator is left: keep one", n.home.UsersFile())
+	}
+	return nil
+}
+
+// sameVersions refuses a changed contract under a version that is registered, or
+// that another file has.
+func (n *Node) sameVersions(contracts []*operation.Contract) error {
+	type version struct {
+		name   events.OperationName
+		number int64
+	}
+	proposed := map[version]events.Digest{}
+	var faults []error
+	for _, c := range contracts {
+		v := version{c.Name, c.Version}
+		if known := n.ledger.State().Operation(c.Name, c.Version); known != nil && known.Contract.Digest != c.Digest {
+			faults = append(faults, fmt.Errorf("operation %s version %d is registered with another contract: give it a new version", c.Name, c.Version))
+		} else if other, twice := proposed[v]; twice && other != c.Digest {
+			faults = append(faults, fmt.Errorf("operation %s version %d: two files with different contracts", c.Name, c.Version))
+		}
+		proposed[v] = c.Digest
+	}
+	return errors.Join(faults...)
+}
+
+// policyOperations are the operations that a policy may name: registered, or about
+// to be.
+func (n *Node) policyOperations(contracts []*operation.Contract) []policy.Operation {
+	for _, o := range n.ledger.State().Operations() {
+		contracts = append(contracts, o.Contract)
+	}
+	return PolicyOperations(contracts)
+}
+
+// PolicyOperations is what a policy may say of contracts.
+func PolicyOperations(contracts []*operation.Contract) []policy.Operation {
+	out := make([]policy.Operation, len(contracts))
+	for i, c := range contracts {
+		out[i] = policy.Operation{Name: c.Name, Exposes: c.Exposes, Units: c.Units}
+	}
+	return out
+}
+
+// loadPolicy reads and checks the owner's policy.
+func loadPolicy(file string, operations []policy.Operation) ([]byte, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("policy: %w", err)
+	}
+	_, err = policy.Parse(text, operations)
+	var faults policy.Faults
+	if errors.As(err, &faults) {
+		err = faults.In(file)
+	}
+	return text, err
+}
