@@ -24,6 +24,7 @@ type announcement struct {
 type reload struct {
 	Reloads        int64         `json:"reloads"`          // since the start
 	Refused        string        `json:"refused,omitzero"` // why the last was
+	UsersSHA256    events.Digest `json:"users_sha256"`     // of the table as the last one found it
 	PolicySHA256   events.Digest `json:"policy_sha256"`    // of the file as the last one found it
 	PolicyRevision int64         `json:"policy_revision"`  // of the law
 }

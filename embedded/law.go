@@ -10,6 +10,7 @@ import (
 	"github.com/effectd/effectd/aggregate"
 	"github.com/effectd/effectd/aggregate/operation"
 	"github.com/effectd/effectd/aggregate/policy"
+	"github.com/effectd/effectd/embedded/home"
 	"github.com/effectd/effectd/events"
 )
 
@@ -86,7 +87,7 @@ func (n *Node) propose() (p proposal, err error) {
 	add(err)
 	p.policy, err = loadPolicy(n.home.PolicyFile(), known)
 	add(err)
-	n.reload.PolicySHA256 = events.DigestBytes(p.policy)
+	n.reload.UsersSHA256, n.reload.PolicySHA256 = events.DigestOf(p.users), events.DigestBytes(p.policy)
 	return p, errors.Join(faults...)
 }
 
@@ -127,16 +128,31 @@ func (n *Node) policyOperations(contracts []*operation.Contract) []policy.Operat
 	for _, o := range n.ledger.State().Operations() {
 		contracts = append(contracts, o.Contract)
 	}
-	return PolicyOperations(contracts)
+	return policyWords(contracts)
 }
 
-// PolicyOperations is what a policy may say of contracts.
-func PolicyOperations(contracts []*operation.Contract) []policy.Operation {
+// policyWords is what a policy may say of contracts.
+func policyWords(contracts []*operation.Contract) []policy.Operation {
 	out := make([]policy.Operation, len(contracts))
 	for i, c := range contracts {
 		out[i] = policy.Operation{Name: c.Name, Exposes: c.Exposes, Units: c.Units}
 	}
 	return out
+}
+
+// ReadPolicy checks a policy against the contracts in the configuration directory,
+// without a node and without the log.
+func ReadPolicy(h *home.Home, file string) (*policy.Policy, []*operation.Contract, error) {
+	contracts, err := LoadContracts(h)
+	if err != nil {
+		return nil, nil, err
+	}
+	text, err := loadPolicy(file, policyWords(contracts))
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := policy.Parse(text, nil)
+	return p, contracts, err
 }
 
 // loadPolicy reads and checks the owner's policy.

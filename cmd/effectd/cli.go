@@ -27,11 +27,12 @@ type cli struct {
 	Task        taskCmd        `cmd:"" group:"operate" help:"Budgets: open, get, close."`
 	Run         runCmd         `cmd:"" group:"operate" help:"Runs: get, cancel, finish."`
 	Operation   operationCmd   `cmd:"" group:"operate" help:"Registered contracts: list."`
+	Policy      policyCmd      `cmd:"" group:"operate" help:"The owner's Cedar policy: show, check, test, apply."`
 
 	Serve  serveCmd  `cmd:"" group:"node" help:"Run the ledger of a data directory."`
 	Doctor doctorCmd `cmd:"" group:"node" help:"Check a data directory and say what to do."`
 	Ledger ledgerCmd `cmd:"" group:"node" help:"The ledger itself: status, confirm-clock."`
-	User   userCmd   `cmd:"" group:"node" help:"Principals and their keys: add, list."`
+	User   userCmd   `cmd:"" group:"node" help:"Principals and their keys: add, remove, list."`
 	Bench  benchCmd  `cmd:"" group:"node" help:"Measure effects per second on a scratch ledger, beside the same pipeline without the law."`
 
 	Verify     verifyCmd     `cmd:"" group:"audit" help:"Check the whole log: chain, digests, decisions, budgets."`

@@ -21,6 +21,13 @@ type running struct {
 	NATSURL  string `json:"nats_url"`
 	PID      int    `json:"pid"`
 	LedgerID string `json:"ledger_id"`
+	Config   string `json:"config"`
+
+	Reloads        int64         `json:"reloads"`
+	Refused        string        `json:"refused"`
+	UsersSHA256    events.Digest `json:"users_sha256"`
+	PolicySHA256   events.Digest `json:"policy_sha256"`
+	PolicyRevision int64         `json:"policy_revision"`
 }
 
 // runningOn reads what the node of a data directory says.

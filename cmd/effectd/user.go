@@ -1,15 +1,9 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/effectd/effectd/embedded/home"
 	"github.com/effectd/effectd/events"
@@ -18,8 +12,9 @@ import (
 
 // userCmd are the commands about principals.
 type userCmd struct {
-	Add  userAddCmd  `cmd:"" help:"Add a principal and make its key; a running node knows it at once."`
-	List userListCmd `cmd:"" help:"The principals of a data directory."`
+	Add    userAddCmd    `cmd:"" help:"Add a principal and make its key; a running node knows it at once."`
+	Remove userRemoveCmd `cmd:"" help:"Remove a principal and its key; a running node refuses it at once."`
+	List   userListCmd   `cmd:"" help:"The principals of a data directory."`
 }
 
 // userAddCmd adds a row to the table of users and makes its key.
@@ -41,9 +36,14 @@ func (c *userAddCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	known, err := announce(e.ctx, h, u, file)
+	node, known, err := reloadedUsers(e.ctx, h)
 	if err != nil {
-		return err
+		return hint(err, "the user is in %s; correct what is wrong and reload the node: effectd policy apply", h.UsersFile())
+	}
+	if known {
+		if err := letsIn(h, identity{url: node.NATSURL, seedFile: file, tenant: u.Tenant, principal: u.Principal}); err != nil {
+			return err
+		}
 	}
 	e.show(struct {
 		events.User
@@ -53,75 +53,65 @@ func (c *userAddCmd) Run(e *env) error {
 		p.field("user", string(events.ActorOf(u.Tenant, u.Principal)))
 		p.field("role", string(u.Role))
 		p.field("key", file)
-		p.field("known", map[bool]string{true: "the running node knows it", false: "from the next effectd serve on"}[known])
+		p.field("known", knownWords(known))
 	})
 	return nil
 }
 
-// announced is how long a running node may take to know a new user.
-const announced = 10 * time.Second
-
-// announce has the running node load the table, and waits until it lets the new
-// user in. False if no node runs.
-func announce(ctx context.Context, h *home.Home, u events.User, keyFile string) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, announced)
-	defer cancel()
-	told := false
-	for {
-		node, err := runningOn(h)
-		if err == nil && !told {
-			err = hangUp(h, node)
-			told = err == nil
-		}
-		if errors.Is(err, errNotRunning) {
-			return false, nil
-		}
-		if err == nil {
-			err = letsIn(ctx, identity{url: node.NATSURL, seedFile: keyFile, tenant: u.Tenant, principal: u.Principal})
-		}
-		if err == nil {
-			return true, nil
-		}
-		if errors.Is(err, client.ErrDenied) && h.Elsewhere() {
-			return false, hint(fmt.Errorf("the user is in the table, but its NATS server does not let it in: %w", err),
-				"have that server load the configuration again: effectd nats-config --data %s", h.Dir())
-		}
-		select {
-		case <-ctx.Done():
-			return false, fmt.Errorf("the user is in the table, but the running node does not let it in: %w", err)
-		case <-time.After(50 * time.Millisecond):
-		}
+func knownWords(known bool) string {
+	if known {
+		return "the running node knows it"
 	}
+	return "from the next effectd serve on"
 }
 
-func letsIn(ctx context.Context, who identity) error {
+// letsIn connects as a user that the node knows: a server of the owner's may not.
+func letsIn(h *home.Home, who identity) error {
 	c, err := who.dial()
-	if err != nil {
-		return err
+	if err == nil {
+		c.Close()
 	}
-	defer c.Close()
-	_, err = c.Status(ctx)
+	if errors.Is(err, client.ErrDenied) {
+		return hint(fmt.Errorf("the node knows the user, but its NATS server does not let it in: %w", err),
+			"have that server load the configuration again: effectd nats-config --data %s", h.Dir())
+	}
 	return err
 }
 
-// hangUp tells the running node to load its files. Its number is believed only
-// when it is that of the process that holds the directory: a number that a dead
-// node left behind may be any process by now.
-func hangUp(h *home.Home, node running) error {
-	lock, err := home.Acquire(h.Dir())
-	switch {
-	case err == nil:
-		return errors.Join(errNotRunning, lock.Release())
-	case !errors.Is(err, home.ErrLocked):
+// userRemoveCmd takes a principal out of the table.
+type userRemoveCmd struct {
+	data
+	Name   string `arg:"" help:"The principal."`
+	Tenant string `default:"main" placeholder:"NAME" help:"Its tenant (default: ${default})."`
+}
+
+// Run implements the command.
+func (c *userRemoveCmd) Run(e *env) error {
+	h, err := home.Open(c.Data, "")
+	if err != nil {
 		return err
 	}
-	holder, err := os.ReadFile(filepath.Join(h.Dir(), "lock"))
-	if err != nil || strings.TrimSpace(string(holder)) != strconv.Itoa(node.PID) {
-		return errors.New("the node is starting")
+	who := events.ActorOf(events.Tenant(c.Tenant), events.Principal(c.Name))
+	err = h.RemoveUser(events.Tenant(c.Tenant), events.Principal(c.Name))
+	switch {
+	case errors.Is(err, home.ErrUnknownUser):
+		return hint(err, "see who there is: effectd user list")
+	case errors.Is(err, home.ErrLastOperator):
+		return hint(err, "add another one first: effectd user add --role operator --tenant %s NAME", c.Tenant)
+	case err != nil:
+		return err
 	}
-	if err := syscall.Kill(node.PID, syscall.SIGHUP); err != nil {
-		return fmt.Errorf("tell the node to reload: %w", err)
+	_, known, err := reloadedUsers(e.ctx, h)
+	if err != nil {
+		return hint(err, "the user is out of %s, but the node still lets it in: correct what is wrong and reload it: effectd policy apply", h.UsersFile())
 	}
+	e.show(struct {
+		Removed events.Actor `json:"removed"`
+		Known   bool         `json:"known"`
+	}{who, known}, func(p *page) {
+		p.field("removed", string(who))
+		p.field("known", map[bool]string{true: "the running node refuses its key; what it asked for stays", false: "from the next effectd serve on"}[known])
+	})
 	return nil
 }
 

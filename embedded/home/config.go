@@ -74,7 +74,7 @@ func (h *Home) LoadConfig() (Config, error) {
 // kind, is an error that names file, line and key. file is only a name.
 func ParseConfig(file string, text []byte) (Config, error) {
 	var c Config
-	if err := parseYAML(file, text, &c); err != nil {
+	if err := ParseYAML(file, text, &c); err != nil {
 		return Config{}, err
 	}
 	if err := c.Validate(); err != nil {

@@ -21,6 +21,8 @@ var (
 	ErrUnknownUser = errors.New("unknown user")
 	// ErrUserExists: the principal is in the table already.
 	ErrUserExists = errors.New("user exists")
+	// ErrLastOperator: nobody else could settle, revoke or open a task.
+	ErrLastOperator = errors.New("the last operator")
 )
 
 const usersHeader = `# The users of this ledger: a proposal that effectd serve loads into the log.
@@ -58,7 +60,7 @@ func (h *Home) Users() ([]events.User, error) {
 		return nil, fmt.Errorf("users: %w", err)
 	}
 	var file usersFile
-	if err := parseYAML(h.UsersFile(), text, &file); err != nil {
+	if err := ParseYAML(h.UsersFile(), text, &file); err != nil {
 		return nil, err
 	}
 	users := make([]events.User, len(file.Users))
@@ -119,7 +121,8 @@ func (h *Home) AddUser(n NewUser) (u events.User, keyFile string, err error) {
 }
 
 // RemoveUser takes a row away and deletes its key. The row goes first: from then
-// on the key opens nothing.
+// on the key opens nothing. The last operator of all, or of a tenant that has
+// other users, stays: [ErrLastOperator].
 func (h *Home) RemoveUser(t events.Tenant, p events.Principal) error {
 	unlock, err := h.lockKeys()
 	if err != nil {
@@ -135,6 +138,9 @@ func (h *Home) RemoveUser(t events.Tenant, p events.Principal) error {
 		return fmt.Errorf("%s/%s: %w", t, p, ErrUnknownUser)
 	}
 	gone := users[i]
+	if gone.Role == events.RoleOperator && !operated(slices.Delete(slices.Clone(users), i, i+1), t) {
+		return fmt.Errorf("%s/%s is %w", t, p, ErrLastOperator)
+	}
 	if err := h.writeUsers(slices.Delete(users, i, i+1)); err != nil {
 		return err
 	}
@@ -144,6 +150,14 @@ func (h *Home) RemoveUser(t events.Tenant, p events.Principal) error {
 		}
 	}
 	return nil
+}
+
+// operated reports whether an operator is left, and one of the tenant if the
+// tenant has users.
+func operated(users []events.User, t events.Tenant) bool {
+	inTenant := slices.DeleteFunc(slices.Clone(users), func(u events.User) bool { return u.Tenant != t })
+	operates := func(u events.User) bool { return u.Role == events.RoleOperator }
+	return slices.ContainsFunc(users, operates) && (len(inTenant) == 0 || slices.ContainsFunc(inTenant, operates))
 }
 
 func (h *Home) writeUsers(users []events.User) error {

@@ -187,3 +187,33 @@ func TestLoadKey(t *testing.T) {
 		t.Error("the ledger's key changed")
 	}
 }
+
+// The last operator stays: of all, and of a tenant that has other users.
+func TestLastOperator(t *testing.T) {
+	h := initHome(t)
+	remove := func(tenant events.Tenant, name events.Principal, want error) {
+		t.Helper()
+		if err := h.RemoveUser(tenant, name); !errors.Is(err, want) || (err == nil) != (want == nil) {
+			t.Errorf("remove %s/%s: %v, want %v", tenant, name, err, want)
+		}
+	}
+	add := func(tenant events.Tenant, name events.Principal, role events.Role) {
+		t.Helper()
+		if _, _, err := h.AddUser(NewUser{Tenant: tenant, Principal: name, Role: role}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove("main", "operator", ErrLastOperator)
+	add("other", "boss", events.RoleOperator)
+	remove("main", "operator", ErrLastOperator) // main has a producer
+	add("main", "second", events.RoleOperator)
+	remove("main", "operator", nil)
+	remove("main", "second", ErrLastOperator)
+	add("other", "worker", events.RoleProducer)
+	remove("other", "boss", ErrLastOperator)
+	remove("other", "worker", nil)
+	remove("other", "boss", nil) // and with it the tenant
+	if file, err := h.KeyFile("main", "second"); err != nil || !exists(file) {
+		t.Error(file, err)
+	}
+}

@@ -13,8 +13,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// parseYAML reads one strict document. An error names file, line and column.
-func parseYAML(file string, text []byte, into any) error {
+// ParseYAML reads one strict document. An error names file, line and column.
+func ParseYAML(file string, text []byte, into any) error {
 	dec := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict())
 	err := dec.Decode(into)
 	if err == nil {
