@@ -16,7 +16,11 @@ type announcement struct {
 	NATSURL  string `json:"nats_url"`
 	PID      int    `json:"pid"`
 	LedgerID string `json:"ledger_id"`
-	Config   string `json:"config"` // directory of the owner's files
+	Config   string `json:"config"`            // directory of the owner's files
+	External bool   `json:"external,omitzero"` // the NATS server is not the node's own
+	TLSCA    string `json:"tls_ca,omitzero"`   // file with what to trust of an external server
+	TLSCert  string `json:"tls_cert,omitzero"` // the node's own certificate, PEM
+	TLSName  string `json:"tls_name,omitzero"` // what that is for
 	reload
 }
 
@@ -38,7 +42,16 @@ func (n *Node) announce() error {
 		return nil
 	}
 	_, _, n.reload.PolicyRevision = n.ledger.State().Policy()
-	text, err := json.Marshal(announcement{NATSURL: n.link.url, PID: os.Getpid(), LedgerID: string(n.home.LedgerID()), Config: n.opts.Config, reload: n.reload})
+	a := announcement{NATSURL: n.link.url, PID: os.Getpid(), LedgerID: string(n.home.LedgerID()), Config: n.opts.Config,
+		External: n.link.server == nil, reload: n.reload}
+	if a.External {
+		a.TLSCA = n.config.TLS.CA
+	}
+	if n.link.listener != nil {
+		own := n.link.listener.now.Load()
+		a.TLSCert, a.TLSName = own.PEM(), own.Name
+	}
+	text, err := json.Marshal(a)
 	if err != nil {
 		return err
 	}

@@ -21,8 +21,8 @@ type proposal struct {
 	policy    []byte
 }
 
-// Reload loads changed users, operations and policy as new versions, and leaves
-// word of it in node.json. An error is about all of them: nothing was loaded, or
+// Reload loads changed users, operations and policy as new versions, and the
+// certificate, and leaves word of it in node.json. An error is about all of them: nothing was loaded, or
 // what the ledger could not take is loaded by the next reload.
 func (n *Node) Reload(ctx context.Context) error {
 	n.reloading.Lock()
@@ -43,6 +43,9 @@ func (n *Node) Reload(ctx context.Context) error {
 func (n *Node) loadLaw(ctx context.Context) error {
 	p, err := n.propose()
 	if err != nil {
+		return err
+	}
+	if err := n.link.listener.load(n.config.TLS); err != nil {
 		return err
 	}
 	if err := n.do(ctx, aggregate.ChangeAccess{Users: p.users}); err != nil {

@@ -22,22 +22,27 @@ var ErrServer = errors.New("the NATS server does not serve this ledger")
 // link is the node's connections: one writes the log, another answers users, so
 // that no reply subject of a user can reach the log.
 type link struct {
-	url    string
-	server *natsserver.Server // nil with an external server
-	ledger *nats.Conn
-	answer *nats.Conn
+	url      string
+	server   *natsserver.Server // nil with an external server
+	listener *listener          // nil without TLS of our own
+	ledger   *nats.Conn
+	answer   *nats.Conn
 }
 
 // connect starts the embedded server, or reaches the external one.
 func connect(ctx context.Context, o Options, h *home.Home, cfg home.Config) (*link, error) {
 	if o.NATSURL != "" {
-		return dialExternal(ctx, o)
+		return dialExternal(ctx, o, cfg.TLS)
 	}
 	return connectTo(ctx, o, h.NATSDir(), h, cfg)
 }
 
 // connectTo starts the embedded server on a store.
 func connectTo(ctx context.Context, o Options, store string, h *home.Home, cfg home.Config) (*link, error) {
+	listens, err := listenerOf(cfg.TLS)
+	if err != nil {
+		return nil, err
+	}
 	host, port, err := splitListen(o.Listen)
 	if err != nil {
 		return nil, err
@@ -52,11 +57,11 @@ func connectTo(ctx context.Context, o Options, store string, h *home.Home, cfg h
 		o.Logger.Warn("the NATS store directory is missing", "error", err)
 	}
 	server, err := natsserver.Start(ctx, natsserver.Options{StoreDir: store, Host: host, Port: port, Users: users,
-		MaxStore: storeBytes(cfg), Logger: o.Logger})
+		MaxStore: storeBytes(cfg), TLS: listens.config(), Logger: o.Logger})
 	if err != nil {
 		return nil, err
 	}
-	l := &link{url: server.ClientURL(), server: server}
+	l := &link{url: server.ClientURL(), server: server, listener: listens}
 	if l.ledger, err = server.Conn(ctx, natsserver.Ledger); err == nil {
 		l.answer, err = server.Conn(ctx, natsserver.Answer)
 	}
@@ -71,14 +76,22 @@ func storeBytes(c home.Config) int64 {
 	return int64(c.Limits.LogBytes + c.FeedBytes + c.DenialBytes + c.RequestBytes + c.PayloadBytes)
 }
 
-func dialExternal(ctx context.Context, o Options) (*link, error) {
+func dialExternal(ctx context.Context, o Options, t home.TLSConfig) (*link, error) {
+	var secure []nats.Option
+	if t.CA != "" {
+		trust, err := home.TrustFile(t.CA)
+		if err != nil {
+			return nil, err
+		}
+		secure = append(secure, nats.Secure(trust))
+	}
 	keys, err := home.LoadServiceKeys(o.NKeyFile)
 	if err != nil {
 		return nil, err
 	}
 	l := &link{url: o.NATSURL}
-	if l.ledger, err = natsserver.Dial(ctx, o.NATSURL, natsserver.Ledger, keys[natsserver.Ledger], o.Logger); err == nil {
-		l.answer, err = natsserver.Dial(ctx, o.NATSURL, natsserver.Answer, keys[natsserver.Answer], o.Logger)
+	if l.ledger, err = natsserver.Dial(ctx, o.NATSURL, natsserver.Ledger, keys[natsserver.Ledger], o.Logger, secure...); err == nil {
+		l.answer, err = natsserver.Dial(ctx, o.NATSURL, natsserver.Answer, keys[natsserver.Answer], o.Logger, secure...)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %w", ErrServer, err), l.close(ctx))

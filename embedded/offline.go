@@ -34,7 +34,7 @@ func (n *Node) openLog(ctx context.Context) (eventlog.Log, error) {
 		return nil, err
 	}
 	if n.opts.NATSURL != "" {
-		n.link, err = dialExternal(ctx, n.opts)
+		n.link, err = dialExternal(ctx, n.opts, n.config.TLS)
 	} else {
 		n.link, err = n.connectToCopy(ctx)
 	}
@@ -58,7 +58,9 @@ func (n *Node) connectToCopy(ctx context.Context) (*link, error) {
 	if err := os.CopyFS(n.copied, os.DirFS(n.home.NATSDir())); err != nil {
 		return nil, fmt.Errorf("copy the store: %w", err)
 	}
-	return connectTo(ctx, n.opts, n.copied, n.home, n.config)
+	private := n.config
+	private.TLS = home.TLSConfig{} // nobody else connects
+	return connectTo(ctx, n.opts, n.copied, n.home, private)
 }
 
 // Rebuild drops the projection of a stopped node and folds it again from the log,

@@ -61,6 +61,7 @@ func (c *doctorCmd) examine(e *env) []diagnosis {
 	all := []diagnosis{d}
 	cfg, d := configuration(h)
 	all = append(all, d, keys(h), users(h), c.store(h), disk(h, cfg))
+	all = append(all, encryption(h, cfg.TLS, e.now())...)
 	contracts, found := operations(h)
 	all = append(append(all, found...), owner(h))
 	all = append(all, secretsOf(h, contracts)...)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 
@@ -144,6 +145,10 @@ func adviceFor(err error, refusal *wire.Error) string {
 	var h *hinted
 	if errors.As(err, &h) {
 		return h.next
+	}
+	var untrusted *tls.CertificateVerificationError
+	if errors.As(err, &untrusted) {
+		return "name what leads to the server's certificate: --tls-ca FILE; the URL must have a name that the certificate is for"
 	}
 	if errors.Is(err, client.ErrDenied) {
 		return "act as somebody whose role may, such as --as operator; with --nkey, --tenant and --principal must name the user of the key"

@@ -95,6 +95,7 @@ func TestExternal(t *testing.T) {
 	if r := do("nats-config").want(t, 0); !strings.Contains(r.out, "main/second") {
 		t.Error(r.out)
 	}
+	do("user", "remove", "second").want(t, 0).says(t, "effectd nats-config --data "+dir)
 	if code := node.signal(t, syscall.SIGTERM); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, node.errs)
 	}

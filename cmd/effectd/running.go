@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
@@ -22,6 +23,10 @@ type running struct {
 	PID      int    `json:"pid"`
 	LedgerID string `json:"ledger_id"`
 	Config   string `json:"config"`
+	External bool   `json:"external"`
+	TLSCA    string `json:"tls_ca"`
+	TLSCert  string `json:"tls_cert"`
+	TLSName  string `json:"tls_name"`
 
 	Reloads        int64         `json:"reloads"`
 	Refused        string        `json:"refused"`
@@ -61,7 +66,23 @@ func (t *target) local(role events.Role) (identity, error) {
 		return identity{}, err
 	}
 	node, err := runningOn(h)
-	return identity{url: node.NATSURL, seedFile: file, tenant: u.Tenant, principal: u.Principal, process: node.PID}, err
+	if err != nil {
+		return identity{}, err
+	}
+	trust, err := node.trust()
+	return identity{url: node.NATSURL, seedFile: file, tenant: u.Tenant, principal: u.Principal, process: node.PID, trust: trust}, err
+}
+
+// trust is how to know the node's server: by its own certificate, or as the node
+// does; nil without TLS.
+func (r running) trust() (*tls.Config, error) {
+	switch {
+	case r.TLSCert != "":
+		return home.Trust([]byte(r.TLSCert), r.TLSName)
+	case r.TLSCA != "":
+		return home.TrustFile(r.TLSCA)
+	}
+	return nil, nil
 }
 
 // userNamed finds a principal by name, or else the only one of a role.

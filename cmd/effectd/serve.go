@@ -57,6 +57,9 @@ func (c *serveCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	if c.NATS == "" && embedded.Exposed(node.Ready().NATSURL) {
+		log.Warn("users of other machines connect without TLS: what they send can be read and changed on the way; set tls in effectd.yaml")
+	}
 	e.ready(node.Ready())
 	for {
 		select {

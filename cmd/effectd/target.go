@@ -2,12 +2,16 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"syscall"
 
+	"github.com/nats-io/nats.go"
+
+	"github.com/effectd/effectd/embedded/home"
 	"github.com/effectd/effectd/events"
 	"github.com/effectd/effectd/events/client"
 )
@@ -26,6 +30,7 @@ type target struct {
 	As        string `placeholder:"NAME" help:"Act as this user of the data directory (default: the role that the command needs)."`
 	NATS      string `name:"nats" placeholder:"URL" help:"Ask the ledger on this NATS server instead; needs --nkey."`
 	NKey      string `name:"nkey" placeholder:"FILE" type:"existingfile" help:"File with the nkey seed to connect with."`
+	TLSCA     string `name:"tls-ca" placeholder:"FILE" type:"existingfile" help:"Trust the server's certificate when it leads to one in this PEM file (default: the running node's own, or what the system trusts)."`
 	Tenant    string `placeholder:"NAME" help:"With --nkey: tenant of the user (default: main)."`
 	Principal string `placeholder:"NAME" help:"With --nkey: name of the user (default: the file's name)."`
 }
@@ -36,11 +41,20 @@ type identity struct {
 	seedFile  string
 	tenant    events.Tenant
 	principal events.Principal
-	process   int // of the node that said where it is; 0 if nobody did
+	process   int         // of the node that said where it is; 0 if nobody did
+	trust     *tls.Config // nil: what the system trusts, if the server wants TLS
 }
 
 // identity resolves the flags; role is who the command is for.
 func (t *target) identity(role events.Role) (identity, error) {
+	who, err := t.resolve(role)
+	if err == nil && t.TLSCA != "" {
+		who.trust, err = home.TrustFile(t.TLSCA)
+	}
+	return who, err
+}
+
+func (t *target) resolve(role events.Role) (identity, error) {
 	if t.NATS == "" && t.NKey == "" {
 		return t.local(role)
 	}
@@ -74,7 +88,11 @@ func (t *target) call(e *env, role events.Role, f func(context.Context, *client.
 }
 
 func (i identity) dial() (*client.Client, error) {
-	c, err := client.Dial(i.url, i.seedFile, i.tenant, i.principal)
+	var secure []nats.Option
+	if i.trust != nil {
+		secure = append(secure, nats.Secure(i.trust))
+	}
+	c, err := client.Dial(i.url, i.seedFile, i.tenant, i.principal, secure...)
 	switch {
 	case err == nil:
 		return c, nil

@@ -40,8 +40,8 @@ func (c *userAddCmd) Run(e *env) error {
 	if err != nil {
 		return hint(err, "the user is in %s; correct what is wrong and reload the node: effectd policy apply", h.UsersFile())
 	}
-	if known {
-		if err := letsIn(h, identity{url: node.NATSURL, seedFile: file, tenant: u.Tenant, principal: u.Principal}); err != nil {
+	if node.External {
+		if err := letsIn(h, u); err != nil {
 			return err
 		}
 	}
@@ -65,8 +65,14 @@ func knownWords(known bool) string {
 	return "from the next effectd serve on"
 }
 
-// letsIn connects as a user that the node knows: a server of the owner's may not.
-func letsIn(h *home.Home, who identity) error {
+// letsIn connects as a user that the node knows, where a server of the owner's lets
+// people in.
+func letsIn(h *home.Home, u events.User) error {
+	t := target{data: data{h.Dir()}, As: string(u.Principal), Tenant: string(u.Tenant)}
+	who, err := t.identity(u.Role)
+	if err != nil {
+		return err
+	}
 	c, err := who.dial()
 	if err == nil {
 		c.Close()
@@ -101,9 +107,12 @@ func (c *userRemoveCmd) Run(e *env) error {
 	case err != nil:
 		return err
 	}
-	_, known, err := reloadedUsers(e.ctx, h)
+	node, known, err := reloadedUsers(e.ctx, h)
 	if err != nil {
 		return hint(err, "the user is out of %s, but the node still lets it in: correct what is wrong and reload it: effectd policy apply", h.UsersFile())
+	}
+	if node.External {
+		e.note("The ledger refuses it. Its NATS server still lets it in until it loads the configuration again: effectd nats-config --data %s", h.Dir())
 	}
 	e.show(struct {
 		Removed events.Actor `json:"removed"`

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -37,6 +38,8 @@ type Config struct {
 	// Replicas is the least number of copies of the log on an external server
 	// (default 3); the embedded server keeps one.
 	Replicas int `yaml:"replicas"`
+	// TLS encrypts the connections of users.
+	TLS TLSConfig `yaml:"tls"`
 }
 
 // LimitsConfig is the profile and what differs from it (SPEC 14).
@@ -67,7 +70,13 @@ func (h *Home) LoadConfig() (Config, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return Config{}, fmt.Errorf("configuration: %w", err)
 	}
-	return ParseConfig(h.ConfigFile(), text)
+	c, err := ParseConfig(h.ConfigFile(), text)
+	for _, file := range []*string{&c.TLS.Cert, &c.TLS.Key, &c.TLS.CA} {
+		if *file != "" && !filepath.IsAbs(*file) {
+			*file = filepath.Join(h.ConfigDir(), *file)
+		}
+	}
+	return c, err
 }
 
 // ParseConfig reads a configuration. An unknown key, or a value of the wrong
@@ -121,6 +130,9 @@ func (c Config) Validate() error {
 		}
 	}
 	within("replicas", int64(c.Replicas), 1, 5)
+	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
+		faults = append(faults, errors.New("tls: cert and key go together"))
+	}
 	return errors.Join(faults...)
 }
 

@@ -27,7 +27,7 @@ func TestTemplateIsTheDefaults(t *testing.T) {
 	if want := (Config{}).WithDefaults(); !reflect.DeepEqual(c, want) {
 		t.Errorf("%+v\nwant\n%+v", c, want)
 	}
-	for _, typ := range []reflect.Type{reflect.TypeFor[Config](), reflect.TypeFor[LimitsConfig]()} {
+	for _, typ := range []reflect.Type{reflect.TypeFor[Config](), reflect.TypeFor[LimitsConfig](), reflect.TypeFor[TLSConfig]()} {
 		for i := range typ.NumField() {
 			if key := typ.Field(i).Tag.Get("yaml"); !strings.Contains(ConfigTemplate, key+":") {
 				t.Errorf("no %s in the template", key)
@@ -75,6 +75,7 @@ func TestConfigFaults(t *testing.T) {
 		"disk_reserve: -5MiB\n":                     "disk_reserve: want",
 		"permit_ttl: -3s\n":                         "permit_ttl: want",
 		"replicas: 9\n":                             "replicas: want",
+		"tls: {cert: a.pem}\n":                      "tls: cert and key go together",
 	} {
 		_, err := ParseConfig("effectd.yaml", []byte(text))
 		if err == nil || !strings.Contains(err.Error(), says) {

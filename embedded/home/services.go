@@ -9,7 +9,7 @@ import (
 )
 
 // ServerConfig is the configuration of an external server for this ledger: its
-// users, and effectd itself with the seed in keyFile. An empty store is left for
+// users, effectd itself with the seed in keyFile, and the certificate. An empty store is left for
 // the owner to say.
 func (h *Home) ServerConfig(keyFile, store string) (string, error) {
 	users, err := h.Users()
@@ -24,7 +24,11 @@ func (h *Home) ServerConfig(keyFile, store string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return natsserver.Config(natsserver.Layout{Users: users, Services: public, StoreDir: store})
+	c, err := h.LoadConfig()
+	if err != nil {
+		return "", err
+	}
+	return natsserver.Config(natsserver.Layout{Users: users, Services: public, StoreDir: store, Certificate: c.TLS.Cert, Key: c.TLS.Key})
 }
 
 // LoadServiceKeys derives the keys of effectd itself from the seed in a file.

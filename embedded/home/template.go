@@ -38,6 +38,12 @@ const ConfigTemplate = `# Configuration of effectd. Every key is optional; comme
 # request_bytes: 256MiB
 # payload_bytes: 1GiB
 
+# TLS for users. PEM files, relative to this directory; read again on SIGHUP.
+# tls:
+#   cert:                          # of the embedded server, with its chain
+#   key:
+#   ca:                            # what the node trusts of an external server (default: the system's)
+
 # Copies of the log that an external server must keep.
 # replicas: 3
 `

@@ -23,6 +23,9 @@ type Layout struct {
 	Users    []events.User
 	Services map[Service]string // public keys
 	StoreDir string             // empty: left for the owner to say
+	// Certificate and Key are PEM files on the server's machine; empty: left for the
+	// owner to say.
+	Certificate, Key string
 }
 
 // Config is the configuration of an external server with the accounts, users and
@@ -46,7 +49,9 @@ func Config(l Layout) (string, error) {
 		members[UsersAccount] = append(members[UsersAccount], userText(comment, u.PublicKey, PermissionsOf(u)))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# NATS server configuration for effectd.\n# Merge listen, tls and cluster settings of your own.\nmax_payload: %d\n\njetstream {\n", MaxPayload)
+	fmt.Fprintf(&b, "# NATS server configuration for effectd.\n# Merge listen and cluster settings of your own.\nmax_payload: %d\n\n", MaxPayload)
+	b.WriteString(tlsText(l))
+	b.WriteString("jetstream {\n")
 	b.WriteString("  # An acknowledged entry must be on disk.\n  sync_interval: always\n")
 	if l.StoreDir != "" {
 		fmt.Fprintf(&b, "  store_dir: %s\n", strconv.Quote(l.StoreDir))
@@ -90,6 +95,14 @@ func exports() []service {
 		)
 	}
 	return out
+}
+
+// tlsText is the block that encrypts the connections of users.
+func tlsText(l Layout) string {
+	if l.Certificate == "" {
+		return "# Without TLS, what users of other machines send can be read and changed.\n# tls { cert_file: \"server.pem\", key_file: \"server.key\" }\n\n"
+	}
+	return fmt.Sprintf("tls {\n  cert_file: %s\n  key_file: %s\n}\n\n", strconv.Quote(l.Certificate), strconv.Quote(l.Key))
 }
 
 // accountsText is the accounts block. The embedded server reads it without users.
