@@ -14,6 +14,7 @@ import (
 
 	"github.com/effectd/effectd/aggregate"
 	"github.com/effectd/effectd/aggregate/ledger"
+	"github.com/effectd/effectd/aggregate/ledger/intake"
 	"github.com/effectd/effectd/aggregate/policy"
 	"github.com/effectd/effectd/embedded/home"
 	"github.com/effectd/effectd/events"
@@ -41,8 +42,8 @@ type InitResult struct {
 	NKeyFile string   `json:"nkey,omitzero"` // the ledger's own, on an external server
 }
 
-// Init creates the ledger: directory, keys, stream, first entries and anchor. It is
-// the only thing that ever creates the stream (M2). A directory that has a ledger
+// Init creates the ledger: directory, keys, streams, first entries and anchor. It is
+// the only thing that ever creates the streams (M2). A directory that has a ledger
 // is refused, and a server with the stream of another one. What an interrupted Init
 // left is gone on with, so an external server can be configured in between: until
 // then the error is [ErrServer].
@@ -113,6 +114,9 @@ func found(ctx context.Context, link *link, h *home.Home, cfg home.Config) error
 	log, err := create(ctx, js, eventlog.Config{LedgerID: h.LedgerID(), Replicas: link.replicas(cfg), MaxBytes: int64(cfg.Limits.LogBytes)})
 	if err != nil {
 		return fmt.Errorf("create the log: %w", err)
+	}
+	if err := intake.Create(ctx, js, intakeConfig(cfg, link.replicas(cfg))); err != nil {
+		return err
 	}
 	status, err := log.Status(ctx)
 	if err != nil {

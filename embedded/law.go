@@ -64,6 +64,9 @@ func (n *Node) loadLaw(ctx context.Context) error {
 			return fmt.Errorf("operation %s version %d: %w", c.Name, c.Version, err)
 		}
 	}
+	if n.intake != nil {
+		n.intake.Serve(p.users)
+	}
 	return n.auditConsumers(ctx, p.users)
 }
 

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/effectd/effectd/aggregate/ledger"
+	"github.com/effectd/effectd/aggregate/ledger/intake"
 	"github.com/effectd/effectd/aggregate/operation"
 	"github.com/effectd/effectd/dispatcher"
 	"github.com/effectd/effectd/dispatcher/spool"
@@ -52,6 +53,8 @@ type Node struct {
 	dispatcher *dispatcher.Dispatcher
 	spool      *spool.Spool
 	service    *endpoint.Service
+	intake     *intake.Intake
+	denials    *intake.Denials
 
 	reloading sync.Mutex // guards the two below
 	reload    reload
@@ -105,6 +108,7 @@ func (n *Node) open(ctx context.Context) (distrust, fatal error) {
 	if err != nil {
 		return nil, err
 	}
+	n.denials = intake.NewDenials(ctx, js, intakeConfig(n.config, n.link.replicas(n.config)), n.now, n.opts.Logger)
 	n.log, distrust = eventlog.Attach(ctx, js, eventlog.Config{LedgerID: n.home.LedgerID(), Replicas: n.link.replicas(n.config)})
 	if distrust != nil && !errors.Is(distrust, eventlog.ErrUntrusted) {
 		return nil, distrust
@@ -222,17 +226,21 @@ func (n *Node) serve(ctx context.Context) error {
 	reconcile := reconciler.New(reconciler.Config{Now: time.Now, Secret: secret, Asker: adapter}, n.ledger)
 	commands := ledger.NewEndpoints(n.ledger, n.projection, reconcile, self)
 	queries := projector.NewQueries(n.projection, n.reader(), n)
+	err := n.openIntake(ctx, commands)
+	if err != nil {
+		return err
+	}
 
 	ctx, n.endWaits = context.WithCancel(ctx)
-	var err error
 	if n.service, err = endpoint.New(ctx, n.link.answer, Version, n.opts.Logger); err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
 	served := map[wire.Verb]endpoint.Serve{}
 	for verb, serve := range commands.Serve() {
-		served[verb] = n.afterTakeOver(verb, serve)
+		served[verb] = n.denials.Noting(n.afterTakeOver(verb, serve))
 	}
 	maps.Copy(served, queries.Serve())
+	served[wire.DenialsRead] = n.denialList
 	quota := &quota{limit: func() int64 { return n.ledger.State().Head().Limits.RequestsInFlight }}
 	for _, verb := range wire.Verbs() {
 		serve, ok := served[verb]

@@ -25,11 +25,12 @@ func (n *Node) Standing() projector.Standing {
 	_, clock := n.ledger.Now()
 	s := projector.Standing{Trusted: reason == "", Reason: reason, ClockTrusted: clock, Dispatching: reason == "" && n.dispatcher.Active(),
 		Node: n.home.Node(n.config), Program: Program}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	s.Intake = n.intakeStatus(ctx)
 	if n.log == nil {
 		return s
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
 	if status, err := n.log.Status(ctx); err == nil {
 		s.LogBytes = int64(status.Bytes)
 	}

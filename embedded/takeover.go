@@ -122,6 +122,9 @@ func (n *Node) dispatch(ctx context.Context) {
 	sweeping := make(chan struct{})
 	go func() { defer close(sweeping); _ = n.ledger.Sweep(ctx, 250*time.Millisecond) }()
 	defer func() { <-sweeping }()
+	taking := make(chan struct{})
+	go func() { defer close(taking); n.takeRequests(ctx) }()
+	defer func() { <-taking }()
 	deliveries, err := n.deliveries(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -189,5 +192,5 @@ func (n *Node) auditConsumers(ctx context.Context, users []events.User) error {
 			return fmt.Errorf("consumer of auditor %s/%s: %w", u.Tenant, u.Principal, err)
 		}
 	}
-	return nil
+	return n.denialConsumers(ctx, js, users)
 }

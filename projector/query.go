@@ -21,6 +21,7 @@ type Standing struct {
 	Node         string
 	Program      string
 	LogBytes     int64
+	Intake       wire.Intake
 }
 
 // node says how it stands, and which entry it has acknowledged to callers last.

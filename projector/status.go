@@ -21,7 +21,7 @@ func (q *Queries) status(_ context.Context, c aggregate.Caller, _ wire.EmptyRequ
 		Trusted: standing.Trusted, Reason: standing.Reason, ClockTrusted: standing.ClockTrusted, Dispatching: standing.Dispatching,
 		Node: standing.Node, Program: standing.Program, PolicyRevision: revision, Limits: head.Limits,
 		Usage:   wire.Usage{EffectRecords: int64(state.EffectCount()), LiveBytes: head.LiveBytes, LogBytes: standing.LogBytes},
-		Effects: map[wire.State]int64{}, Time: q.projection.now(state),
+		Effects: map[wire.State]int64{}, Intake: standing.Intake, Time: q.projection.now(state),
 	}
 	state.EachEffect(func(e *aggregate.Effect) bool {
 		if e.Tenant == c.Tenant {

@@ -18,6 +18,7 @@ type cli struct {
 	Watch    watchCmd    `cmd:"" group:"effects" help:"Follow the log as it grows."`
 	Withdraw withdrawCmd `cmd:"" group:"effects" help:"End one's own effect before it is sent."`
 
+	Denials     denialsCmd     `cmd:"" group:"operate" help:"List requests that were denied and left nothing in the log, newest first."`
 	Pending     pendingCmd     `cmd:"" group:"operate" help:"What waits for approval."`
 	Approve     approveCmd     `cmd:"" group:"operate" help:"Sign that an effect may be sent."`
 	Deny        denyCmd        `cmd:"" group:"operate" help:"Sign that an effect may not be sent; it ends."`

@@ -84,3 +84,11 @@ func trust(s *wire.Status) diagnosis {
 	}
 	return fine("ledger", "trusted, dispatching, at position "+s.Position.String())
 }
+
+// queued judges the queue of requests of a running node.
+func queued(i *wire.Intake) diagnosis {
+	if !i.Serving {
+		return warning("intake", intakeWords(i), "effects can be asked for by request and reply; a queue needs a ledger made by this program's init")
+	}
+	return fine("intake", intakeWords(i))
+}

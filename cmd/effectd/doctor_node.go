@@ -35,7 +35,7 @@ func (c *doctorCmd) node(e *env, h *home.Home) []diagnosis {
 		return []diagnosis{unanswered(h, err)}
 	}
 	answered := fine("node", "answers on "+who.url+" in "+duration(e.now().Sub(began)))
-	return []diagnosis{answered, clock(s.Time, e.now()), trust(&s)}
+	return []diagnosis{answered, clock(s.Time, e.now()), trust(&s), queued(&s.Intake)}
 }
 
 // atRest looks whether a process holds the directory without having said so.

@@ -91,7 +91,11 @@ func TestTables(t *testing.T) {
 		Exposure: events.Amounts{"usd_cents": 2000}}
 	status := &wire.Status{LedgerID: "01JNB8", Position: events.Position{Seq: 16}, Trusted: false, Reason: "entry 9: missing", Node: "node-a", Program: "effectd/0.1.0",
 		PolicyRevision: 3, Limits: events.Limits{EffectRecords: 10000, LiveBytes: 64 << 20, LogBytes: 1 << 30}, Usage: wire.Usage{EffectRecords: 12, LiveBytes: 40_000, LogBytes: 90_000},
-		Effects: map[wire.State]int64{wire.StateSettled: 11, wire.StateUnknown: 1}, Time: goldenAt(0)}
+		Effects: map[wire.State]int64{wire.StateSettled: 11, wire.StateUnknown: 1}, Intake: wire.Intake{Serving: true, Waiting: 3, DenialsDropped: 2}, Time: goldenAt(0)}
+	denials := []wire.Denial{
+		{Time: goldenAt(0), Principal: "producer", Verb: wire.EffectSubmit, Code: wire.UnknownOperation, Field: "operation", Message: "no such operation", RequestSeq: 9, RunID: "run-7", CausalID: "order-2"},
+		{Time: goldenAt(-time.Second), Principal: "second", Verb: wire.EffectAdmit, Code: wire.UnknownEffect, Message: "no such effect"},
+	}
 	operations := []wire.Operation{
 		{Name: "charge", Version: 2, Adapter: "http", Units: []events.Unit{"usd_cents"}, Supports: map[string]bool{"query": true, "idempotency": true, "preview": false}, Description: "Charge a card account."},
 		{Name: "note", Version: 1, Adapter: "file", Retired: true},
@@ -112,6 +116,7 @@ func TestTables(t *testing.T) {
 		"history":    func(p *page) { timeline(p, goldenSteps()) },
 		"task":       func(p *page) { taskPage(p, task, goldenNow) },
 		"status":     func(p *page) { statusPage(p, status) },
+		"denials":    func(p *page) { denialRows(p, denials) },
 		"operations": func(p *page) { operationRows(p, operations) },
 		"run": func(p *page) {
 			runPage(p, &wire.Run{RunID: "run-7", Principal: "producer", Cancelled: true, Effects: status.Effects})

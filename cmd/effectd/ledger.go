@@ -43,6 +43,7 @@ func statusPage(p *page, s *wire.Status) {
 		p.field("clock", "NOT TRUSTED: nothing is written until it is confirmed")
 	}
 	p.field("dispatching", yesNo(s.Dispatching))
+	p.field("intake", intakeWords(&s.Intake))
 	p.field("position", s.Position.String())
 	p.field("ledger time", clockTime(s.Time))
 	p.field("node", s.Node+", "+s.Program)
@@ -55,6 +56,18 @@ func statusPage(p *page, s *wire.Status) {
 			p.field(string(state), number(n))
 		}
 	}
+}
+
+// intakeWords says how the queue of requests stands.
+func intakeWords(i *wire.Intake) string {
+	says := "off: " + i.Reason
+	if i.Serving {
+		says = number(int64(i.Waiting)) + " waiting"
+	}
+	if i.DenialsDropped > 0 {
+		says += "; " + number(int64(i.DenialsDropped)) + " denials not kept"
+	}
+	return says
 }
 
 // ledgerConfirmCmd lets writes go on after the wall clock stepped.

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -110,6 +112,7 @@ type submitCmd struct {
 	wish
 	Wait    string        `enum:"none,admitted,terminal" default:"admitted" help:"Answer at once (none), when it is admitted, or when its end is known (terminal)."`
 	Timeout time.Duration `placeholder:"4s" help:"How long to wait."`
+	Queue   bool          `help:"Put it into the durable queue instead, and do not wait for a decision."`
 }
 
 // Run implements the command.
@@ -119,9 +122,28 @@ func (c *submitCmd) Run(e *env) error {
 		return err
 	}
 	return c.call(e, events.RoleProducer, func(ctx context.Context, l *client.Client) error {
+		if c.Queue {
+			return c.queue(ctx, e, l, r)
+		}
 		x, err := l.Submit(ctx, wire.SubmitRequest{PrepareRequest: r, Wait: c.Wait, TimeoutMS: c.Timeout.Milliseconds()})
 		return e.effect(&x, changed(err), true)
 	})
+}
+
+// queue leaves the request where it survives until the ledger decides it.
+func (c *submitCmd) queue(ctx context.Context, e *env, l *client.Client, r wire.PrepareRequest) error {
+	q, err := l.Queue(ctx, wire.SubmitRequest{PrepareRequest: r})
+	if errors.Is(err, client.ErrNoIntake) {
+		return hint(err, "effectd doctor says why; without --queue it is asked at once")
+	}
+	if err != nil {
+		return changed(err)
+	}
+	e.show(q, func(p *page) { p.field("queued", "request "+strconv.FormatUint(q.Seq, 10)+" of "+q.Stream) })
+	if !e.json {
+		e.note("what became of it: effectd get --run-id %s --causal-id %s, or effectd denials", *r.RunID, *r.CausalID)
+	}
+	return nil
 }
 
 // prepareCmd binds an effect and holds it.

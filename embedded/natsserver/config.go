@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/effectd/effectd/events"
+	"github.com/effectd/effectd/events/wire"
 )
 
 // The accounts. Streams live in the first, users in the second.
@@ -75,7 +76,7 @@ type service struct {
 func exports() []service {
 	out := []service{
 		{subject: "effects.api.>", within: "24h"}, // a reply may wait for an effect's end
-		{subject: requestPrefix + ">"},
+		{subject: wire.RequestPrefix + ">"},       // the stream takes what a user may publish there
 		{subject: monitorSubject, stream: true},
 		{subject: jetStreamAPI + "INFO"},
 		{subject: jetStreamAPI + "STREAM.NAMES"},
@@ -89,12 +90,19 @@ func exports() []service {
 			service{subject: jetStreamAPI + "DIRECT.GET." + s + ".>"},
 			service{subject: jetStreamAPI + "CONSUMER.NAMES." + s},
 			service{subject: jetStreamAPI + "CONSUMER.LIST." + s},
-			service{subject: jetStreamAPI + "CONSUMER.INFO." + s + ".*"},
-			service{subject: jetStreamAPI + "CONSUMER.MSG.NEXT." + s + ".*", stream: true},
-			service{subject: jetStreamAck + s + ".*.>"},
 		)
+		out = append(out, consumers(s)...)
 	}
-	return out
+	return append(out, consumers(wire.DenialStream)...)
+}
+
+// consumers are the exports for reads through the consumers of a stream.
+func consumers(stream string) []service {
+	return []service{
+		{subject: jetStreamAPI + "CONSUMER.INFO." + stream + ".*"},
+		{subject: jetStreamAPI + "CONSUMER.MSG.NEXT." + stream + ".*", stream: true},
+		{subject: jetStreamAck + stream + ".*.>"},
+	}
 }
 
 // tlsText is the block that encrypts the connections of users.

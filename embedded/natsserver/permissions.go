@@ -1,8 +1,6 @@
 package natsserver
 
 import (
-	"strings"
-
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/effectd/effectd/events"
@@ -16,17 +14,16 @@ const AllOperations = "*"
 // Subjects that the wire package has no name for.
 const (
 	execPrefix     = "effects.exec."
-	requestPrefix  = "effects.requests."
 	eventSubjects  = "effects.event.>"
-	deniedSubjects = "effects.denied.>"
+	deniedSubjects = wire.DeniedPrefix + ">"
 	sealedSubjects = "effects.payload.>" // of the stream EFFECT_PAYLOADS
 	monitorSubject = "$SRV.>"
 	jetStreamAPI   = "$JS.API."
 	jetStreamAck   = "$JS.ACK."
 )
 
-// auditedStreams are the streams that an auditor reads.
-var auditedStreams = []string{wire.LogStream, wire.FeedStream, wire.DenialStream}
+// auditedStreams are the streams that an auditor reads, of every tenant.
+var auditedStreams = []string{wire.LogStream, wire.FeedStream}
 
 // Permissions are the subjects that a connection may use; everything else is
 // refused. A subscription "subject queue" is allowed only in a queue group.
@@ -51,9 +48,12 @@ func PermissionsOf(u events.User) Permissions {
 	}
 	switch u.Role {
 	case events.RoleProducer:
-		p.Publish = append(p.Publish, requestPrefix+string(u.Tenant)+"."+string(u.Principal))
+		p.Publish = append(p.Publish, wire.RequestsSubject(u.Tenant, u.Principal))
+	case events.RoleOperator:
+		p.Publish = append(p.Publish, consumerReads(wire.DenialStream, DenialConsumer(u.Tenant, u.Principal))...)
 	case events.RoleAuditor:
 		p.Publish = append(p.Publish, auditorSubjects(AuditConsumer(u.Tenant, u.Principal))...)
+		p.Publish = append(p.Publish, consumerReads(wire.DenialStream, DenialConsumer(u.Tenant, u.Principal))...)
 	case events.RoleExecutor:
 		p.Publish = append(p.Publish, serviceInbox(Dispatch)+".>")
 		for _, op := range u.Operations {
@@ -65,10 +65,25 @@ func PermissionsOf(u events.User) Permissions {
 }
 
 // AuditConsumer names the durable consumer that effectd creates for an auditor
-// on each of [auditedStreams]. No two auditors share a name: a hyphen within the
-// tenant is written "=".
+// on each of [auditedStreams].
 func AuditConsumer(t events.Tenant, p events.Principal) string {
-	return "audit-" + strings.ReplaceAll(string(t), "-", "=") + "-" + string(p)
+	return "audit-" + wire.NameOf(t, p)
+}
+
+// DenialConsumer names the durable consumer that effectd creates for an operator
+// or auditor on the denials. It shows those of the user's tenant alone, which is
+// why nothing else reads that stream.
+func DenialConsumer(t events.Tenant, p events.Principal) string {
+	return "denials-" + wire.NameOf(t, p)
+}
+
+// consumerReads are the reads through one consumer.
+func consumerReads(stream, consumer string) []string {
+	return []string{
+		jetStreamAPI + "CONSUMER.INFO." + stream + "." + consumer,
+		jetStreamAPI + "CONSUMER.MSG.NEXT." + stream + "." + consumer,
+		jetStreamAck + stream + "." + consumer + ".>",
+	}
 }
 
 // auditorSubjects are reads alone: no request that creates, changes or deletes.
@@ -82,10 +97,8 @@ func auditorSubjects(consumer string) []string {
 			jetStreamAPI+"DIRECT.GET."+s+".>",
 			jetStreamAPI+"CONSUMER.NAMES."+s,
 			jetStreamAPI+"CONSUMER.LIST."+s,
-			jetStreamAPI+"CONSUMER.INFO."+s+"."+consumer,
-			jetStreamAPI+"CONSUMER.MSG.NEXT."+s+"."+consumer,
-			jetStreamAck+s+"."+consumer+".>",
 		)
+		out = append(out, consumerReads(s, consumer)...)
 	}
 	return out
 }

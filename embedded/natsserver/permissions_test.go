@@ -23,7 +23,7 @@ var roleMatrix = map[wire.Verb]string{
 	wire.PermitPending: "A", wire.PermitApprove: "A", wire.PermitDeny: "A", wire.PermitRevoke: "O",
 	wire.EffectReconcile: "O", wire.EffectSettle: "O", wire.EffectAcknowledge: "O",
 	wire.RunCancel: "P", wire.RunFinish: "P", wire.RunGet: "P",
-	wire.OperationList: "POAUE", wire.LedgerStatus: "POAUE",
+	wire.DenialsRead: "OU", wire.OperationList: "POAUE", wire.LedgerStatus: "POAUE",
 }
 
 func everyRole(t testing.TB) map[byte]person {
@@ -114,22 +114,37 @@ func TestNobodyTouchesTheStreams(t *testing.T) {
 		auditor = append(auditor, "$JS.ACK."+stream+"."+consumer+".1.1.1.1.0")
 	}
 	auditor = append(auditor, "$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST")
+	// The whole stream of denials is every tenant's: it is read by tenant alone.
+	for _, read := range []string{"STREAM.INFO.EFFECT_DENIALS", "STREAM.MSG.GET.EFFECT_DENIALS", "DIRECT.GET.EFFECT_DENIALS",
+		"DIRECT.GET.EFFECT_DENIALS.effects.denied.main.forbidden", "CONSUMER.NAMES.EFFECT_DENIALS", "CONSUMER.LIST.EFFECT_DENIALS",
+		"CONSUMER.INFO.EFFECT_DENIALS." + DenialConsumer("other", "auditor"), "CONSUMER.MSG.NEXT.EFFECT_DENIALS." + DenialConsumer("other", "operator")} {
+		nobody = append(nobody, "$JS.API."+read)
+	}
 
 	for _, letter := range []byte("POAUE") {
 		p := people[letter]
 		t.Run(string(p.Role), func(t *testing.T) {
 			c := dialAs(t, s.ClientURL(), p)
-			forbidden := nobody
-			if p.Role == events.RoleAuditor {
-				for _, subject := range auditor {
-					if err := c.Publish(subject, nil); err != nil {
-						t.Fatal(err)
-					}
+			forbidden, allowed := slices.Clone(nobody), []string{}
+			sort := func(may bool, subjects []string) {
+				if may {
+					allowed = append(allowed, subjects...)
+				} else {
+					forbidden = append(forbidden, subjects...)
 				}
-				c.unrefused(t, "reads")
-			} else {
-				forbidden = slices.Concat(nobody, auditor)
 			}
+			sort(p.Role == events.RoleAuditor, auditor)
+			for _, reader := range []events.Principal{"operator", "auditor"} {
+				own := DenialConsumer("main", reader)
+				sort(p.Principal == reader, []string{"$JS.API.CONSUMER.INFO.EFFECT_DENIALS." + own, "$JS.API.CONSUMER.MSG.NEXT.EFFECT_DENIALS." + own,
+					"$JS.ACK.EFFECT_DENIALS." + own + ".1.1.1.1.0"})
+			}
+			for _, subject := range allowed {
+				if err := c.Publish(subject, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.unrefused(t, "reads")
 			for _, subject := range forbidden {
 				c.forbidden(t, subject, func() error { return c.Publish(subject, []byte("x")) })
 			}

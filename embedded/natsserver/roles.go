@@ -21,10 +21,10 @@ var verbs = map[events.Role][]wire.Verb{
 	events.RoleOperator: {
 		wire.TaskOpen, wire.TaskCloseVerb, wire.TaskGet,
 		wire.EffectGet, wire.EffectList, wire.EffectHistory, wire.PermitRevoke, wire.LedgerConfirm,
-		wire.EffectReconcile, wire.EffectSettle, wire.EffectAcknowledge,
+		wire.EffectReconcile, wire.EffectSettle, wire.EffectAcknowledge, wire.DenialsRead,
 	},
 	events.RoleApprover: {wire.PermitPending, wire.PermitApprove, wire.PermitDeny, wire.EffectGet, wire.EffectList, wire.EffectHistory},
-	events.RoleAuditor:  {wire.EffectGet, wire.EffectList, wire.EffectHistory, wire.TaskGet},
+	events.RoleAuditor:  {wire.EffectGet, wire.EffectList, wire.EffectHistory, wire.TaskGet, wire.DenialsRead},
 	events.RoleExecutor: {},
 }
 

@@ -42,7 +42,7 @@ func PermissionsOfService(s Service) Permissions {
 		// "_R_." is the server's name for a reply into another account.
 		return Permissions{
 			Publish:   []string{"_R_.>", wire.InboxPrefix + ">"},
-			Subscribe: []string{wire.APIPrefix + ">", requestPrefix + ">", monitorSubject, own},
+			Subscribe: []string{wire.APIPrefix + ">", monitorSubject, own},
 		}
 	case Dispatch:
 		return Permissions{Publish: []string{execPrefix + ">"}, Subscribe: []string{own}}

@@ -38,6 +38,11 @@ func (c *Client) Submit(ctx context.Context, r wire.SubmitRequest) (wire.Effect,
 	return Call[wire.SubmitRequest, wire.Effect](ctx, c, wire.EffectSubmit, r)
 }
 
+// Denials reads a page of the denials of the tenant, newest first.
+func (c *Client) Denials(ctx context.Context, r wire.DenialListRequest) (wire.List[wire.Denial], error) {
+	return Call[wire.DenialListRequest, wire.List[wire.Denial]](ctx, c, wire.DenialsRead, r)
+}
+
 // Get reads an effect.
 func (c *Client) Get(ctx context.Context, r wire.GetRequest) (wire.Effect, error) {
 	return Call[wire.GetRequest, wire.Effect](ctx, c, wire.EffectGet, r)

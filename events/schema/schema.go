@@ -31,6 +31,7 @@ var requests = map[wire.Verb]reflect.Type{
 	wire.EffectHistory:     reflect.TypeFor[wire.HistoryRequest](),
 	wire.LedgerConfirm:     reflect.TypeFor[wire.EmptyRequest](),
 	wire.OperationList:     reflect.TypeFor[wire.EmptyRequest](),
+	wire.DenialsRead:       reflect.TypeFor[wire.DenialListRequest](),
 	wire.LedgerStatus:      reflect.TypeFor[wire.EmptyRequest](),
 }
 
@@ -45,6 +46,7 @@ var replies = map[string]reflect.Type{
 	"effect":               reflect.TypeFor[wire.Effect](),
 	"effect.list":          reflect.TypeFor[wire.List[wire.Effect]](),
 	"error":                reflect.TypeFor[wire.ErrorReply](),
+	"denial.list":          reflect.TypeFor[wire.List[wire.Denial]](),
 	"ledger.status":        reflect.TypeFor[wire.Status](),
 	"ledger.confirm-clock": reflect.TypeFor[wire.ClockReply](),
 	"effect.history":       reflect.TypeFor[wire.History](),

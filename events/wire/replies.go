@@ -232,6 +232,7 @@ type Status struct {
 	Limits           events.Limits   `json:"limits"`
 	Usage            Usage           `json:"usage"`
 	Effects          map[State]int64 `json:"effects"`
+	Intake           Intake          `json:"intake"`
 	Time             events.Instant  `json:"time"`
 }
 

@@ -32,6 +32,8 @@ const (
 	RunGet            Verb = "run.get"
 	OperationList     Verb = "operation.list"
 	LedgerStatus      Verb = "ledger.status"
+	// DenialsRead answers with the denials of the tenant, newest first.
+	DenialsRead Verb = "denial.list"
 )
 
 // Verbs lists every verb.
@@ -39,7 +41,7 @@ func Verbs() []Verb {
 	return []Verb{
 		TaskOpen, TaskCloseVerb, TaskGet, EffectPrepare, EffectAdmit, EffectSubmit, EffectGet, EffectList, EffectWithdraw,
 		PermitPending, PermitApprove, PermitDeny, PermitRevoke, EffectReconcile, EffectSettle, EffectAcknowledge,
-		RunCancel, RunFinish, RunGet, OperationList, LedgerStatus, EffectHistory, LedgerConfirm,
+		RunCancel, RunFinish, RunGet, OperationList, LedgerStatus, EffectHistory, LedgerConfirm, DenialsRead,
 	}
 }
 
@@ -164,6 +166,11 @@ type (
 		RunID   events.RunID      `json:"run_id"`
 		Outcome events.RunOutcome `json:"outcome,omitzero"`
 		Reason  string            `json:"reason,omitzero"`
+	}
+	// DenialListRequest reads denials, newest first.
+	DenialListRequest struct {
+		Limit  int64  `json:"limit,omitzero"`
+		Cursor string `json:"cursor,omitzero"`
 	}
 	// EmptyRequest has no members.
 	EmptyRequest struct{}

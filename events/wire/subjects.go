@@ -15,6 +15,8 @@ const (
 	DenialStream  = "EFFECT_DENIALS"
 	PayloadStream = "EFFECT_PAYLOADS"
 	APIPrefix     = "effects.api."
+	RequestPrefix = "effects.requests."
+	DeniedPrefix  = "effects.denied."
 	NodePrefix    = "effects.node."
 	ServiceName   = "effectd"
 	InboxPrefix   = "_INBOX."
@@ -32,6 +34,20 @@ func APISubject(t events.Tenant, p events.Principal, v Verb) string {
 
 // APIPattern is the subject on which a verb of every principal is served.
 func APIPattern(v Verb) string { return APIPrefix + "*.*." + string(v) }
+
+// RequestsSubject is where a principal puts requests into the intake.
+func RequestsSubject(t events.Tenant, p events.Principal) string {
+	return RequestPrefix + string(t) + "." + string(p)
+}
+
+// DeniedSubject is where denials of a tenant with a code are kept.
+func DeniedSubject(t events.Tenant, c Code) string { return DeniedPrefix + string(t) + "." + string(c) }
+
+// NameOf is a part of a consumer's name that no two principals share: a hyphen
+// within the tenant is written "=".
+func NameOf(t events.Tenant, p events.Principal) string {
+	return strings.ReplaceAll(string(t), "-", "=") + "-" + string(p)
+}
 
 // Inbox is the prefix of the inboxes of one principal, for
 // nats.CustomInboxPrefix and --inbox-prefix.

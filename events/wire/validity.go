@@ -150,3 +150,10 @@ func (r *RunRequest) check() *Error {
 	}
 	return CheckID("run_id", r.RunID)
 }
+
+func (r *DenialListRequest) check() *Error {
+	if _, err := strconv.ParseUint(r.Cursor, 10, 63); r.Cursor != "" && err != nil {
+		return FieldError(InvalidRequest, "cursor", "it is none of ours")
+	}
+	return CheckAmount("limit", r.Limit)
+}
