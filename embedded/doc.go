@@ -16,7 +16,7 @@
 // Invariants:
 //
 //	M1  One process per data directory, by a lock of its own.
-//	M2  Only Init creates the stream; Start never does.
+//	M2  Only Init creates the streams; Start never does.
 //	M3  No write and no dispatch on a log that is not trusted; reads go on.
 //	M4  Every claim's position is fsynced in the anchor before the send.
 //	M5  The spool is replayed, and claims of earlier lives are ended, before

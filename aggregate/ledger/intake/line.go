@@ -96,7 +96,7 @@ func (l *line) settle(ctx context.Context, m jetstream.Msg) error {
 		if refusal == nil {
 			return m.Ack()
 		}
-		if !Waits(refusal.Code) {
+		if !waits(refusal.Code) {
 			err := l.denials.put(ctx, l.denial(refusal, request, meta.Sequence.Stream))
 			if err == nil {
 				return m.Ack()
@@ -125,9 +125,9 @@ func (l *line) denial(refusal *wire.Error, r wire.SubmitRequest, seq uint64) wir
 	return d
 }
 
-// Waits reports whether a request that is refused with a code is kept and asked
+// waits reports whether a request that is refused with a code is kept and asked
 // again. Everything else is an answer: nothing retries by itself.
-func Waits(c wire.Code) bool {
+func waits(c wire.Code) bool {
 	switch c {
 	case wire.LedgerUnavailable, wire.CommitUnknown, wire.ClockUntrusted, wire.LedgerUntrusted, // nothing is decided now
 		wire.QuotaExceeded, wire.CapacityExhausted: // no effect came to be, for want of room
