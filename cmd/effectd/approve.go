@@ -60,8 +60,8 @@ func (c *signing) decide(e *env, decision string, statement func(wire.Pending) s
 	if err != nil || s.EffectID != id || s.Decision != decision || s.Approver != events.ActorOf(who.tenant, who.principal) {
 		return fmt.Errorf("the ledger offers another statement than this decision of %s", events.ActorOf(who.tenant, who.principal))
 	}
-	if !c.agreed(e, &s, &p) {
-		return hint(errors.New("nothing was signed"), "answer yes, or give --yes")
+	if err := e.agreed(c.Yes, func(page *page) { statementPage(page, &s, &p, e.now()) }); err != nil {
+		return err
 	}
 	signed, err := who.sign(s.Text())
 	if err != nil {
@@ -87,23 +87,23 @@ func (i identity) sign(text string) (policy.Signed, error) {
 
 // agreed shows what is to be signed, beside the answer (M3), and asks for a yes
 // unless it is given already.
-func (c *signing) agreed(e *env, s *policy.Statement, x *wire.Pending) bool {
-	if c.Yes && e.json {
-		return true
+func (e *env) agreed(yes bool, show func(*page)) error {
+	if yes && e.json {
+		return nil
 	}
 	p := newPage(e.err)
-	statementPage(p, s, x, e.now())
+	show(p)
 	p.flush()
-	if c.Yes {
-		return true
+	if yes {
+		return nil
 	}
 	_, _ = fmt.Fprint(e.err, "Sign this? [y/N] ")
 	answer, _ := bufio.NewReader(e.in).ReadString('\n')
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":
-		return true
+		return nil
 	}
-	return false
+	return hint(errors.New("nothing was signed"), "answer yes, or give --yes")
 }
 
 // statementPage says what a signature will mean: the statement, and what the

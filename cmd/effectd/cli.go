@@ -24,6 +24,7 @@ type cli struct {
 	Deny        denyCmd        `cmd:"" group:"operate" help:"Sign that an effect may not be sent; it ends."`
 	Revoke      revokeCmd      `cmd:"" group:"operate" help:"End anybody's effect before it is sent."`
 	Reconcile   reconcileCmd   `cmd:"" group:"operate" help:"Ask the service about one unknown effect."`
+	Settle      settleCmd      `cmd:"" group:"operate" help:"State what became of an unknown effect, with evidence."`
 	Acknowledge acknowledgeCmd `cmd:"" group:"operate" help:"Accept the risk of an unknown effect; it stays unknown."`
 	Task        taskCmd        `cmd:"" group:"operate" help:"Budgets: open, get, close."`
 	Run         runCmd         `cmd:"" group:"operate" help:"Runs: get, cancel, finish."`

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/effectd/effectd/events"
+	"github.com/effectd/effectd/events/wire"
+)
+
+// What an operator does about unknown effects, and a producer about its run.
+func TestSettleAndRuns(t *testing.T) {
+	dir := ledgerDir(t)
+	service := withCharge(t, dir)
+	serve(t, dir)
+	do := func(args ...string) ran { t.Helper(); return effectd(t, append(args, "--data", dir)...) }
+	do("task", "open", "shop", "-b", "usd_cents=10000", "--holder", "main/producer").want(t, 0)
+	lose := func(id string) wire.Effect {
+		t.Helper()
+		service.loseNext()
+		return object[wire.Effect](t, do("submit", "--json", "-t", "shop", "-o", "charge", "--run-id", "r", "--causal-id", id, "--wait", "terminal",
+			`{"account":"alice","amount":500}`).want(t, 3))
+	}
+	first, second := lose("1"), lose("2")
+	known := []string{"--source", "the bank's statement", "--reference", "2026-03/17"}
+	settle := func(id events.EffectID, outcome string) []string {
+		return append([]string{"settle", string(id), "--data", dir, "--outcome", outcome}, known...)
+	}
+
+	do("run", "finish", "r", "succeeded").want(t, 1).says(t, "run_unresolved")
+	do("acknowledge", string(first.EffectID), "--reason", "small").want(t, 0)
+	if x := object[wire.Effect](t, do("get", "--json", string(first.EffectID)).want(t, 3)); x.State != wire.StateUnknown || x.Acknowledged == nil {
+		t.Fatalf("%+v", x)
+	}
+	// That nothing happened is signed, and not without a yes.
+	effectdWith(t, "no\n", settle(first.EffectID, "no_effect")...).want(t, 1).says(t, "had no effect", "frees", "the bank's statement", "Sign this?", "nothing was signed")
+	effectdWith(t, "yes\n", settle(first.EffectID, "no_effect")...).want(t, 0)
+	if x := object[wire.Effect](t, effectd(t, append(settle(second.EffectID, "succeeded"), "--json")...).want(t, 0)); x.Outcome != events.OutcomeSucceeded ||
+		x.Reason != events.ReasonOperatorEstablished || x.Evidence.Reference != "2026-03/17" {
+		t.Fatalf("%+v", x)
+	}
+	effectd(t, append(settle(second.EffectID, "failed"), "--json")...).want(t, 1).says(t, "illegal_transition")
+	effectd(t, append(settle(second.EffectID, "perhaps"), "--json")...).want(t, 2)
+
+	if r := do("run", "finish", "r", "succeeded").want(t, 0); !inOrder(r.out, "outcome", "succeeded", "settled", "2") {
+		t.Error(r.out)
+	}
+	do("run", "cancel", "r").want(t, 1).says(t, "run_finished")
+	do("submit", "-t", "shop", "-o", "charge", "--run-id", "s", "--causal-id", "1", `{"account":"alice","amount":1}`).want(t, 0)
+	do("run", "cancel", "s", "--reason", "enough").want(t, 0)
+	do("submit", "-t", "shop", "-o", "charge", "--run-id", "s", "--causal-id", "2", `{"account":"alice","amount":1}`).want(t, 1).says(t, "run_cancelled")
+	do("verify").want(t, 0)
+}
