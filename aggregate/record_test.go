@@ -95,6 +95,21 @@ func TestNobodyOverseesTheirOwn(t *testing.T) {
 	done(t, w.Do(w.Start(rehearsal.Operator, id, "")))
 }
 
+// TestNobodyApprovesTheirOwn, whatever they have become since (SPEC 11).
+func TestNobodyApprovesTheirOwn(t *testing.T) {
+	w := rehearsal.New()
+	id := done(t, w.Do(rehearsal.Prepare(rehearsal.Producer, "wire", plain, "run", "1"))).EffectID
+	users := rehearsal.Users()
+	for i := range users {
+		if users[i].Principal == rehearsal.Producer.Principal && users[i].Tenant == rehearsal.Producer.Tenant {
+			users[i].Role = events.RoleApprover
+		}
+	}
+	done(t, w.Do(aggregate.ChangeAccess{Users: users}))
+	refused(t, w.Do(w.Approve(rehearsal.Producer, id)), wire.SelfApproval)
+	refused(t, w.Do(w.Deny(rehearsal.Producer, id)), wire.SelfApproval)
+}
+
 // TestOnlyTheEndedAreOrphaned: a claim and an attempt are ended for their process
 // only once a later life of its node has the ledger.
 func TestOnlyTheEndedAreOrphaned(t *testing.T) {

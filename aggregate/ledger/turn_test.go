@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/effectd/effectd/events/eventlog"
 	"github.com/effectd/effectd/events/wire"
 )
 
@@ -57,4 +58,24 @@ func TestOldTurnIsDecidedAgain(t *testing.T) {
 		t.Fatalf("an entry of %s is offered at %s", w.flying.at, later)
 	}
 	w.lands(t)
+}
+
+// What became of an entry is what its callers are told: only what is proven not
+// stored is unavailable (W4).
+func TestFateOfAnEntry(t *testing.T) {
+	for fate, code := range map[error]wire.Code{
+		eventlog.ErrAppendUnknown: wire.CommitUnknown, eventlog.ErrUnavailable: wire.LedgerUnavailable, eventlog.ErrClosed: wire.LedgerUnavailable,
+		eventlog.ErrFull: wire.CapacityExhausted, &eventlog.Distrust{Reason: "test"}: wire.LedgerUntrusted,
+	} {
+		w := newWriting(t, "o")
+		let := w.holds()
+		p := w.asks(t, "o", "task")
+		before := w.State()
+		w.launches(t)
+		let(fate)
+		w.lands(t)
+		if o := <-p.reply; o.Refusal == nil || o.Refusal.Code != code || w.State() != before {
+			t.Errorf("%v: %+v", fate, o.Refusal)
+		}
+	}
 }
