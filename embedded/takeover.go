@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/effectd/effectd/aggregate"
+	"github.com/effectd/effectd/aggregate/ledger/peer"
 	"github.com/effectd/effectd/aggregate/operation"
 	"github.com/effectd/effectd/embedded/home"
 	"github.com/effectd/effectd/embedded/natsserver"
@@ -122,6 +123,11 @@ func (n *Node) dispatch(ctx context.Context) {
 	sweeping := make(chan struct{})
 	go func() { defer close(sweeping); _ = n.ledger.Sweep(ctx, 250*time.Millisecond) }()
 	defer func() { <-sweeping }()
+	if peers, err := peer.Serve(ctx, n.link.ledger, n.home.LedgerID(), n.ledger, n.opts.Logger); err != nil {
+		n.opts.Logger.Error("other processes are not answered", "error", err)
+	} else {
+		defer func() { _ = peers.Stop() }()
+	}
 	taking := make(chan struct{})
 	go func() { defer close(taking); n.takeRequests(ctx) }()
 	defer func() { <-taking }()
