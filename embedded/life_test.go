@@ -1,7 +1,6 @@
 package embedded_test
 
 import (
-	"context"
 	"errors"
 	"net"
 	"os"
@@ -242,9 +241,8 @@ func TestReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	reload()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if _, err := second.Status(ctx); err == nil || codeOf(err) != "" {
+	eventually(t, "who was removed is disconnected", func() bool { return !second.Conn().IsConnected() })
+	if _, err := second.Status(t.Context()); err == nil || codeOf(err) != "" {
 		t.Fatalf("who was removed is answered: %v", err)
 	}
 	s.served(t, 3)
