@@ -79,7 +79,7 @@ func TestDistrust(t *testing.T) {
 			if err := p.Run(context.Background(), w.log); !errors.As(err, &d) || d.Seq != 7 {
 				t.Fatal(err)
 			}
-			v, err := p.Await(context.Background(), id, terminal)
+			v, err := p.Await(context.Background(), seenAt(id, 6), terminal)
 			if err != nil || v.Position.Seq != 6 || p.State().Seq() != 6 {
 				t.Error(v, err)
 			}
@@ -124,7 +124,7 @@ func TestStoreFails(t *testing.T) {
 	q := queries(p, w)
 	p.fault.set(errors.New("no more"))
 	id := w.settled()
-	v, err := p.Await(context.Background(), id, terminal)
+	v, err := p.Await(context.Background(), seenAt(id, len(w.entries)), terminal)
 	if err != nil || v.State != wire.StateSettled {
 		t.Fatal(v, err)
 	}

@@ -35,7 +35,7 @@ func (q *Queries) get(ctx context.Context, c aggregate.Caller, r wire.GetRequest
 	if done(v) {
 		return v, nil
 	}
-	later, err := q.projection.Await(ctx, id, done)
+	later, err := q.projection.Await(ctx, v, done)
 	switch {
 	case err == nil:
 		return later, nil

@@ -81,15 +81,15 @@ func signal(ch chan struct{}) {
 	}
 }
 
-// Await waits until an effect as it is shown, which need not exist yet, satisfies
-// done. When ctx ends before, it returns the effect as it then stands,
-// nil if there is none, with ctx's error.
-func (p *Projection) Await(ctx context.Context, id events.EffectID, done func(*wire.Effect) bool) (*wire.Effect, error) {
-	woken, leave := p.waiting.forEffect(id)
+// Await waits until an effect that was seen, here or by the writer, satisfies
+// done. When ctx ends before, it returns the effect as it then stands, with ctx's
+// error. What it returns is never older than what was seen.
+func (p *Projection) Await(ctx context.Context, seen *wire.Effect, done func(*wire.Effect) bool) (*wire.Effect, error) {
+	woken, leave := p.waiting.forEffect(seen.EffectID)
 	defer leave()
 	for {
-		v, err := p.view(id)
-		if err != nil || v != nil && done(v) {
+		v, err := p.view(seen)
+		if err != nil || done(v) {
 			return v, err
 		}
 		select {
@@ -97,8 +97,8 @@ func (p *Projection) Await(ctx context.Context, id events.EffectID, done func(*w
 		case <-p.done:
 			return v, ErrClosed
 		case <-ctx.Done():
-			v, err := p.view(id)
-			if err == nil && (v == nil || !done(v)) {
+			v, err := p.view(seen)
+			if err == nil && !done(v) {
 				err = ctx.Err()
 			}
 			return v, err
@@ -106,15 +106,19 @@ func (p *Projection) Await(ctx context.Context, id events.EffectID, done func(*w
 	}
 }
 
-// view shows an effect at ledger time; nil if there is none.
-func (p *Projection) view(id events.EffectID) (*wire.Effect, error) {
+// view shows an effect at ledger time, as it was seen until that is applied: only
+// one that has left the live state since is looked up in the rows.
+func (p *Projection) view(seen *wire.Effect) (*wire.Effect, error) {
 	state := p.State()
-	if e := state.Effect(id); e != nil {
+	if state.Head().Last.Less(seen.Position) {
+		return seen, nil
+	}
+	if e := state.Effect(seen.EffectID); e != nil {
 		return state.View(e, p.now(state)), nil
 	}
-	c, err := p.collected(state, id)
+	c, err := p.collected(state, seen.EffectID)
 	if err != nil || c == nil {
-		return nil, err
+		return seen, err
 	}
 	return state.CollectedView(c), nil
 }

@@ -12,16 +12,21 @@ import (
 )
 
 // awaited starts a wait and gives what becomes of it.
-func awaited(ctx context.Context, p *Projection, id events.EffectID, done func(*wire.Effect) bool) <-chan *wire.Effect {
+func awaited(ctx context.Context, p *Projection, seen *wire.Effect, done func(*wire.Effect) bool) <-chan *wire.Effect {
 	out := make(chan *wire.Effect, 1)
 	go func() {
-		v, _ := p.Await(ctx, id, done)
+		v, _ := p.Await(ctx, seen, done)
 		out <- v
 	}()
 	return out
 }
 
 func terminal(v *wire.Effect) bool { return v.State.Terminal() }
+
+// seenAt is an effect as the writer showed it when an entry was acknowledged.
+func seenAt(id events.EffectID, seq int) *wire.Effect {
+	return &wire.Effect{EffectID: id, State: wire.StatePrepared, Position: events.Position{Seq: uint64(seq)}}
+}
 
 // A wait may begin before the effect is known, passes every state by that does not
 // satisfy it, and ends with the one that does.
@@ -31,8 +36,9 @@ func TestAwaitWakes(t *testing.T) {
 	apply(t, p, w.entries...)
 	before := len(w.entries)
 	id := w.settled()
-	got := awaited(context.Background(), p, id, terminal)
-	claimed := awaited(context.Background(), p, id, func(v *wire.Effect) bool { return v.State == wire.StateDispatched })
+	seen := seenAt(id, before+1)
+	got := awaited(context.Background(), p, seen, terminal)
+	claimed := awaited(context.Background(), p, seen, func(v *wire.Effect) bool { return v.State == wire.StateDispatched })
 	apply(t, p, w.entries[before:before+2]...)
 	if v := <-claimed; v == nil || v.State != wire.StateDispatched {
 		t.Fatalf("%+v", v)
@@ -51,12 +57,16 @@ func TestAwaitEndsWithContext(t *testing.T) {
 	apply(t, p, w.entries...)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	v, err := p.Await(ctx, id, terminal)
-	if !errors.Is(err, context.Canceled) || v == nil || v.State != wire.StateAdmitted {
+	last := len(w.entries)
+	v, err := p.Await(ctx, seenAt(id, last), terminal)
+	if !errors.Is(err, context.Canceled) || v.State != wire.StateAdmitted {
 		t.Error(v, err)
 	}
-	if v, err := p.Await(ctx, "01NONE", terminal); !errors.Is(err, context.Canceled) || v != nil {
-		t.Error(v, err)
+	// What the writer knows and the projection does not is not taken back.
+	for _, seen := range []*wire.Effect{seenAt(id, last+1), seenAt("01LATER", last+1)} {
+		if v, err := p.Await(ctx, seen, terminal); !errors.Is(err, context.Canceled) || v != seen {
+			t.Error(v, err)
+		}
 	}
 	if err := p.AwaitPosition(ctx, events.Position{Seq: 100}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
@@ -90,7 +100,7 @@ func TestAwaitCollected(t *testing.T) {
 	id := w.settled()
 	p := fresh(t)
 	apply(t, p, w.entries...)
-	got := awaited(context.Background(), p, id, func(*wire.Effect) bool { return p.State().Effect(id) == nil })
+	got := awaited(context.Background(), p, seenAt(id, len(w.entries)), func(*wire.Effect) bool { return p.State().Effect(id) == nil })
 	w.at = w.at.Add(200 * time.Hour)
 	w.must(aggregate.Collect{Limit: 10})
 	apply(t, p, w.entries[len(w.entries)-1])

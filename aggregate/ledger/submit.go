@@ -4,13 +4,13 @@ import (
 	"context"
 
 	"github.com/effectd/effectd/aggregate"
-	"github.com/effectd/effectd/events"
 	"github.com/effectd/effectd/events/wire"
 )
 
-// watcher waits until an effect satisfies a condition, on the projection.
+// watcher waits until an effect that was seen satisfies a condition, on the
+// projection. The effect that it returns is never older than what was seen.
 type watcher interface {
-	Await(ctx context.Context, id events.EffectID, done func(*wire.Effect) bool) (*wire.Effect, error)
+	Await(ctx context.Context, seen *wire.Effect, done func(*wire.Effect) bool) (*wire.Effect, error)
 }
 
 // submit prepares and admits an effect, and answers once it is where the caller
@@ -43,18 +43,15 @@ func (e *Endpoints) submit(ctx context.Context, c aggregate.Caller, r wire.Submi
 	return v, endedInRefusal(v)
 }
 
-// await answers once the effect satisfies done. What the projection shows from
-// before the decision does not count: an admit_error may be gone since.
+// await answers once the effect satisfies done.
 func (e *Endpoints) await(ctx context.Context, v *wire.Effect, done func(*wire.Effect) bool) (*wire.Effect, *wire.Error) {
 	if done(v) {
 		return v, nil
 	}
-	later, err := e.watcher.Await(ctx, v.EffectID, func(later *wire.Effect) bool { return !later.Position.Less(v.Position) && done(later) })
-	if err != nil || later == nil {
+	later, err := e.watcher.Await(ctx, v, done)
+	if err != nil {
 		timeout := wire.Errorf(wire.WaitTimeout, "the effect goes on; ask again")
-		if timeout.Effect = v; later != nil {
-			timeout.Effect = later
-		}
+		timeout.Effect = later
 		return nil, timeout
 	}
 	later.Repeat = v.Repeat
