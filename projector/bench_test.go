@@ -7,8 +7,8 @@ import (
 	"github.com/effectd/effectd/events/wire"
 )
 
-// BenchmarkApply applies 64 entries of 99 events: 33 effects, each prepared,
-// permitted and admitted.
+// BenchmarkApply applies and stores 64 entries of 99 events: 33 effects, each
+// prepared, permitted and admitted.
 func BenchmarkApply(b *testing.B) {
 	w := newWorld(b)
 	setup := len(w.entries)
@@ -21,6 +21,7 @@ func BenchmarkApply(b *testing.B) {
 		apply(b, p, w.entries[:setup]...)
 		b.StartTimer()
 		apply(b, p, w.entries[setup:]...)
+		p.drain()
 		b.StopTimer()
 		shut(b, p)
 		events += 64 * 99

@@ -73,6 +73,9 @@ func TestOpenFindsMissingRows(t *testing.T) {
 			dir := t.TempDir()
 			p := open(t, dir, nil)
 			apply(t, p, w.entries...)
+			if err := p.flush(); err != nil {
+				t.Fatal(err)
+			}
 			b := p.db.NewBatch()
 			if err := errors.Join(change(b), b.Commit(pebble.NoSync), b.Close()); err != nil {
 				t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/effectd/effectd/events"
 )
 
@@ -20,8 +19,8 @@ func (p *Projection) Digest() (events.Digest, error) {
 		sum.Write(length[:])
 		sum.Write(b)
 	}
-	err := p.read(func(db *pebble.DB) error {
-		return scan(db, nil, func(key, value []byte) error {
+	err := p.snapshot(func(s snapshot) error {
+		return scan(s.rows, nil, func(key, value []byte) error {
 			add(key)
 			add(value)
 			return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/effectd/effectd/events"
 	"github.com/effectd/effectd/events/eventlog"
@@ -70,6 +71,11 @@ func (p *Projection) meets(ctx context.Context, l reader) error {
 // *[eventlog.Distrust] when the log is not to be trusted; what was applied can be
 // read all the same.
 func (p *Projection) Run(ctx context.Context, l log) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var storing sync.WaitGroup
+	storing.Go(func() { p.keepStored(ctx) })
+	defer storing.Wait()
+	defer cancel()
 	head := p.State().Head()
 	err := l.Tail(ctx, head.Seq+1, head.SHA256, func(e events.Stored) error { return p.Apply(ctx, e) })
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
@@ -77,4 +83,16 @@ func (p *Projection) Run(ctx context.Context, l log) error {
 	}
 	p.stopped.Store(true)
 	return fmt.Errorf("projector: %w", err)
+}
+
+// keepStored stores the backlog before it is full, so that nobody waits for it.
+func (p *Projection) keepStored(ctx context.Context) {
+	for {
+		select {
+		case <-p.behind:
+			p.drain()
+		case <-ctx.Done():
+			return
+		}
+	}
 }

@@ -38,7 +38,7 @@ func (q *Queries) list(ctx context.Context, c aggregate.Caller, r wire.ListReque
 		return nil, notInTable()
 	}
 	var out *page[*wire.Effect]
-	refusal = q.walk(ctx, &f, before, func(s *aggregate.State) func(events.EffectID) bool {
+	refusal = q.walk(&f, before, func(s *aggregate.State) func(events.EffectID) bool {
 		at := q.projection.now(s)
 		out = newPage(s, &f, limit, func(e *aggregate.Effect) (*wire.Effect, int64) {
 			v := s.View(e, at)
@@ -67,8 +67,8 @@ func pageLimit(asked int64, otherwise int) (int, *wire.Error) {
 
 // walk shows the effects that a filter may match, newest first, to what begin
 // returns, until that returns false.
-func (q *Queries) walk(ctx context.Context, f *filter, before events.EffectID, begin func(*aggregate.State) func(events.EffectID) bool) *wire.Error {
-	err := q.projection.snapshot(ctx, func(s snapshot) error {
+func (q *Queries) walk(f *filter, before events.EffectID, begin func(*aggregate.State) func(events.EffectID) bool) *wire.Error {
+	err := q.projection.snapshot(func(s snapshot) error {
 		return newest(s.rows, f.spans(before), begin(s.state))
 	})
 	if err != nil && q.projection.Fault() != nil { // in memory, then

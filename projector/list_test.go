@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -228,38 +227,7 @@ func TestPageBytes(t *testing.T) {
 	}
 }
 
-// P4: a list is of one position. What is in the store already, but not shown yet,
-// is waited for.
-func TestListIsOfOnePosition(t *testing.T) {
-	w := newWorld(t)
-	id := w.admitted()
-	p := fresh(t)
-	apply(t, p, w.entries...)
-	q := queries(p, w)
-	w.must(w.claim(id))
-	state, entries := p.base.Branch(), w.entries[len(w.entries)-1:]
-	state.Apply(&entries[0])
-	if err := p.store(state, state.Touched(), entries); err != nil {
-		t.Fatal(err)
-	}
-	got := make(chan *wire.List[*wire.Effect], 1)
-	go func() {
-		got <- ask[*wire.List[*wire.Effect]](t, q, producer, wire.EffectList, `{"state":"dispatched"}`)
-	}()
-	for waits := false; !waits && len(got) == 0; runtime.Gosched() {
-		p.waiting.mu.Lock()
-		waits = len(p.waiting.positions) > 0
-		p.waiting.mu.Unlock()
-	}
-	p.base = state
-	p.state.Store(state.Branch())
-	p.waiting.wake(state.Seq(), nil)
-	if list := <-got; len(list.Items) != 1 || list.Items[0].EffectID != id || list.Position != state.Head().Last || list.Items[0].Position != list.Position {
-		t.Errorf("%+v", list)
-	}
-}
-
-// P4: so it is while entries are applied.
+// P4: a list is of one position, also while entries are applied.
 func TestListWhileApplying(t *testing.T) {
 	w := newWorld(t)
 	p := fresh(t)

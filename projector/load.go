@@ -71,7 +71,7 @@ func isEmpty(db *pebble.DB) (bool, error) {
 
 // check compares what the rows say about each other. Pebble's checksums find
 // rows that changed; this finds rows that are not there.
-func check(db *pebble.DB, s *aggregate.State) error {
+func check(db pebble.Reader, s *aggregate.State) error {
 	var size, rows int64
 	whole := true
 	s.EachEffect(func(e *aggregate.Effect) bool {

@@ -39,8 +39,8 @@ func (p *Projection) NameOf(id events.EffectID) (Name, error) {
 
 // row reads one row; nil if there is none.
 func (p *Projection) row(key []byte) (value []byte, err error) {
-	err = p.read(func(db *pebble.DB) error {
-		value, err = get(db, key)
+	err = p.snapshot(func(s snapshot) error {
+		value, err = get(s.rows, key)
 		if errors.Is(err, pebble.ErrNotFound) {
 			return nil
 		}
@@ -53,8 +53,8 @@ func (p *Projection) row(key []byte) (value []byte, err error) {
 // behind the one given.
 func (p *Projection) Positions(id events.EffectID, behind events.Position) ([]events.Position, error) {
 	var out []events.Position
-	err := p.read(func(db *pebble.DB) error {
-		return scan(db, positionPrefix(id), func(rest, _ []byte) error {
+	err := p.snapshot(func(s snapshot) error {
+		return scan(s.rows, positionPrefix(id), func(rest, _ []byte) error {
 			at, err := positionOf(rest)
 			if err == nil && behind.Less(at) {
 				out = append(out, at)

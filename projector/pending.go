@@ -42,7 +42,7 @@ func (q *Queries) pending(ctx context.Context, c aggregate.Caller, r wire.Pendin
 	}
 	if r.EffectID != "" {
 		begin(q.projection.State())(r.EffectID)
-	} else if refusal := q.walk(ctx, &f, before, begin); refusal != nil {
+	} else if refusal := q.walk(&f, before, begin); refusal != nil {
 		return nil, refusal
 	}
 	reply := &wire.PendingList{Pending: make([]wire.Pending, len(out.Items)), Cursor: out.Cursor, Position: out.Position}

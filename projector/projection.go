@@ -49,15 +49,22 @@ type Projection struct {
 	fault *fault
 	done  chan struct{} // closed by Close
 
-	applying  sync.Mutex
-	base      *aggregate.State // private: what the next entry is folded on
-	unflushed int              // events in the store that a crash would take
-	state     atomic.Pointer[aggregate.State]
-	waiting   waiting
-	stopped   atomic.Bool // the log is not to be trusted: nothing more is applied
+	applying sync.Mutex
+	base     *aggregate.State // private: what the next entry is folded on; touched since it was stored
+	backlog  backlog
+	behind   chan struct{} // the backlog is due
+	state    atomic.Pointer[aggregate.State]
+	waiting  waiting
+	stopped  atomic.Bool // the log is not to be trusted: nothing more is applied
 
-	reading sync.RWMutex // held while the store is used
+	storing   sync.Mutex       // comes before applying
+	stored    *aggregate.State // what the rows are of
+	batch     *pebble.Batch    // used again; after a failure nothing is stored any more
+	unflushed int              // events in the store that a crash would take
+
+	reading sync.RWMutex // held while the store is used; comes before storing
 	db      *pebble.DB
+	closing sync.Once
 	closed  bool
 }
 
@@ -74,8 +81,9 @@ func Open(dir string, opts Options) (*Projection, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open projection: %w", errors.Join(err, f.close(db)))
 	}
-	p := &Projection{opts: opts, db: db, fault: f, base: state, done: make(chan struct{})}
-	p.state.Store(state.Branch())
+	p := &Projection{opts: opts, db: db, fault: f, base: state, stored: state.Branch(), behind: make(chan struct{}, 1), done: make(chan struct{}),
+		batch: db.NewBatch(pebble.WithMaxRetainedSizeBytes(2 * storeBytes))}
+	p.state.Store(p.stored)
 	return p, nil
 }
 
@@ -117,24 +125,31 @@ func (p *Projection) read(f func(*pebble.DB) error) error {
 
 // flush makes durable what was applied.
 func (p *Projection) flush() error {
-	return p.read(func(db *pebble.DB) error { return p.fault.guard(db.Flush) })
+	return p.read(func(db *pebble.DB) error {
+		if err := p.store(db); err != nil {
+			return err
+		}
+		return p.fault.guard(db.Flush)
+	})
 }
 
-// Close makes durable what was applied, ends every wait, and closes the store. It
+// Close ends every wait, makes durable what was applied, and closes the store. It
 // may be called again.
-func (p *Projection) Close() error {
-	p.applying.Lock()
-	defer p.applying.Unlock()
-	err := p.flush()
-	if errors.Is(err, ErrClosed) {
-		return nil
-	}
-	p.reading.Lock()
-	defer p.reading.Unlock()
-	p.closed = true
-	close(p.done)
-	if err := errors.Join(err, p.fault.close(p.db)); err != nil {
+func (p *Projection) Close() (err error) {
+	p.closing.Do(func() { err = p.close() })
+	if err != nil {
 		return fmt.Errorf("close projection: %w", err)
 	}
 	return nil
+}
+
+func (p *Projection) close() error {
+	p.applying.Lock()
+	close(p.done) // nothing is applied any more
+	p.applying.Unlock()
+	err := p.flush()
+	p.reading.Lock()
+	defer p.reading.Unlock()
+	p.closed = true
+	return errors.Join(err, p.fault.close(p.db))
 }

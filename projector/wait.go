@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/effectd/effectd/aggregate"
 	"github.com/effectd/effectd/events"
 	"github.com/effectd/effectd/events/wire"
 )
@@ -52,25 +51,31 @@ func (w *waiting) forEntry(seq uint64) (woken <-chan struct{}, leave func()) {
 	}
 }
 
-// wake tells those who wait for an effect that changed, or for an entry up to seq
-// (P8). The new state is shown already.
-func (w *waiting) wake(seq uint64, touched []aggregate.Key) {
+// wake tells those who wait for an effect that entries name, or for one of the
+// entries (P8). The new state is shown already.
+func (w *waiting) wake(entries []events.Stored) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for ch, want := range w.positions {
-		if want <= seq {
+		if want <= entries[len(entries)-1].Seq {
 			signal(ch)
 		}
 	}
 	if len(w.effects) == 0 {
 		return
 	}
-	for _, k := range touched {
-		if k.Kind == aggregate.KindEffect {
-			for ch := range w.effects[events.EffectID(k.ID)] {
-				signal(ch)
+	for i := range entries {
+		for j := range entries[i].Events {
+			for _, id := range effectsOf(&entries[i].Events[j]) {
+				w.wakeEffect(id)
 			}
 		}
+	}
+}
+
+func (w *waiting) wakeEffect(id events.EffectID) {
+	for ch := range w.effects[id] {
+		signal(ch)
 	}
 }
 
