@@ -49,6 +49,8 @@ func openPebble(dir string, files vfs.FS, lock *pebble.Lock, f *fault) (db *pebb
 		MemTableSize:                32 << 20, // most versions of a record are gone before they are flushed
 		MemTableStopWritesThreshold: 4,
 		CacheSize:                   32 << 20,
+		L0CompactionThreshold:       12, // rows are read rarely, and written once: merging them often gains little
+		LBaseMaxBytes:               256 << 20,
 		Logger:                      f,
 		EventListener:               &pebble.EventListener{BackgroundError: f.failed, DataCorruption: f.corruption},
 	})
