@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"github.com/effectd/effectd/aggregate/policy"
 	"github.com/effectd/effectd/events"
 	"github.com/effectd/effectd/events/wire"
 )
@@ -118,11 +119,11 @@ func (s *State) ended(e *Effect, at events.Instant) events.Reason {
 		return events.ReasonPolicyDenied
 	}
 	c := s.policyContext(e, op.Contract)
-	if allowed, _ := s.ask("commit", user, op.Contract, c); allowed.Allow {
+	if allowed, _ := s.ask(policy.ActionCommit, user, op.Contract, c); allowed.Allow {
 		return ""
 	}
 	waitsOrApproved := e.Permit == nil || e.Permit.Authorization.Kind == events.AuthorizationApproval
-	if asks, _ := s.ask("request_approval", user, op.Contract, c); waitsOrApproved && asks.Allow {
+	if asks, _ := s.ask(policy.ActionRequestApproval, user, op.Contract, c); waitsOrApproved && asks.Allow {
 		return ""
 	}
 	return events.ReasonPolicyDenied
@@ -148,22 +149,4 @@ func (s *State) lapsed(e *Effect, at events.Instant) events.Reason {
 		return events.ReasonRunCancelled
 	}
 	return ""
-}
-
-// end ends an effect before its claim: refused before the admission, settled as
-// no_effect with full release after it.
-func (t *turn) end(e *Effect, actor events.Actor, reason events.Reason) *Effect {
-	if e.State != wire.StateAdmitted {
-		return t.about(e, actor, events.Refused{Reason: reason, By: byOther(actor)})
-	}
-	return t.about(e, actor, events.Settled{Outcome: events.OutcomeNoEffect, Reason: reason,
-		Evidence: events.Evidence{Source: "ledger", At: t.in.At, Detail: "never claimed, so never sent"}, Cost: events.Amounts{}})
-}
-
-// byOther names an actor that is not the ledger itself.
-func byOther(a events.Actor) events.Actor {
-	if a == events.SystemActor {
-		return ""
-	}
-	return a
 }

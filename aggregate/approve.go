@@ -60,9 +60,9 @@ func (t *turn) approvalPermit(e *Effect, c Approve, statement policy.Statement) 
 	producer, _ := t.s.User(e.Actor())
 	contract := t.s.contract(&e.Prepared.Binding).Contract
 	seen := t.s.policyContext(e, contract)
-	decision, request := t.s.ask("request_approval", producer, contract, seen)
+	decision, request := t.s.ask(policy.ActionRequestApproval, producer, contract, seen)
 	if !decision.Allow { // then policy has come to allow the commit itself
-		decision, request = t.s.ask("commit", producer, contract, seen)
+		decision, request = t.s.ask(policy.ActionCommit, producer, contract, seen)
 	}
 	permit := t.permit(e, t.s.ancestry(e.Tenant, e.TaskID()), events.Authorization{
 		V: events.Format, Kind: events.AuthorizationApproval, PolicyRevision: t.s.law.revision, PolicySHA256: t.s.law.digest,
@@ -127,49 +127,4 @@ func (s *State) statementAbout(e *Effect, decision string, approver events.Actor
 	b := &e.Prepared.Binding
 	return policy.Statement{V: events.Format, LedgerID: s.head.LedgerID, EffectID: e.ID, BindingDigest: e.Prepared.BindingDigest,
 		Operation: b.Operation, Resource: b.Resource, MaxCost: b.MaxCost, ExpiresAt: b.ExpiresAt, Decision: decision, Approver: approver, IssuedAt: issued}
-}
-
-// decide ends one's own effect before its claim.
-func (c Withdraw) decide(t *turn) *wire.Error {
-	if _, refusal := t.user(c.Caller, events.RoleProducer); refusal != nil {
-		return refusal
-	}
-	e, refusal := t.own(c.Caller, c.EffectID)
-	if refusal != nil {
-		return refusal
-	}
-	return t.takeBack(e, c.Actor(), events.ReasonWithdrawn, c.Reason)
-}
-
-// decide ends an effect of the tenant before its claim.
-func (c Revoke) decide(t *turn) *wire.Error {
-	if _, refusal := t.user(c.Caller, events.RoleOperator); refusal != nil {
-		return refusal
-	}
-	e, refusal := t.inTenant(c.Caller, c.EffectID)
-	if refusal != nil {
-		return refusal
-	}
-	return t.takeBack(e, c.Actor(), events.ReasonRevoked, c.Reason)
-}
-
-// takeBack ends an effect before its claim; after it nothing is undone.
-func (t *turn) takeBack(e *Effect, actor events.Actor, reason events.Reason, why string) *wire.Error {
-	if refusal := checkReason(why); refusal != nil {
-		return refusal
-	}
-	e = t.lapse(e)
-	switch {
-	case e.State == wire.StateRefused && e.Refused.Reason == reason,
-		e.State == wire.StateSettled && e.Settled.Reason == reason:
-		t.d.Repeat = true
-		return nil
-	case !e.beforeClaim():
-		return wire.Errorf(wire.TooLate, "the effect is past its claim or ended; nothing is undone")
-	case e.State == wire.StateAdmitted:
-		t.end(e, actor, reason)
-		return nil
-	}
-	t.about(e, actor, events.Refused{Reason: reason, Detail: why, By: actor})
-	return nil
 }

@@ -13,7 +13,7 @@ import (
 func (c ClaimEffect) decide(t *turn) *wire.Error {
 	e := t.s.Effect(c.EffectID)
 	if e == nil || e.Admission == nil || e.IntentSHA256() != c.IntentSHA256 {
-		return unknownEffect()
+		return wire.NoSuchEffect()
 	}
 	t.d.EffectID = e.ID
 	if e.State != wire.StateAdmitted {
@@ -42,7 +42,7 @@ func (c ClaimEffect) decide(t *turn) *wire.Error {
 func (c Abandon) decide(t *turn) *wire.Error {
 	e := t.s.Effect(c.EffectID)
 	if e == nil || e.Admission == nil || e.IntentSHA256() != c.IntentSHA256 {
-		return unknownEffect()
+		return wire.NoSuchEffect()
 	}
 	t.d.EffectID, t.d.Repeat = e.ID, true
 	if e.State != wire.StateAdmitted {
@@ -58,7 +58,7 @@ func (c Abandon) decide(t *turn) *wire.Error {
 func (c Report) decide(t *turn) *wire.Error {
 	e := t.s.Effect(c.EffectID)
 	if e == nil || e.Claim == nil || e.IntentSHA256() != c.IntentSHA256 {
-		return unknownEffect()
+		return wire.NoSuchEffect()
 	}
 	if DigestNonce(c.Nonce) != e.Claim.NonceSHA256 {
 		return wire.Errorf(wire.Forbidden, "the report is not from the claim's winner")

@@ -131,7 +131,7 @@ func (t *turn) push(c composed) {
 	t.s.evolve(&c.event, pos, t.in.At, len(c.encoded))
 }
 
-// effectOf emits an event about an effect and returns its new record.
+// about emits an event about an effect and returns its new record.
 func (t *turn) about(e *Effect, actor events.Actor, data events.Data) *Effect {
 	t.emit(subject{actor: actor, effect: e}, data)
 	return t.s.Effect(e.ID)
@@ -141,7 +141,7 @@ func (t *turn) about(e *Effect, actor events.Actor, data events.Data) *Effect {
 func (t *turn) user(c Caller, roles ...events.Role) (events.User, *wire.Error) {
 	u, ok := t.s.User(c.Actor())
 	if !ok {
-		return u, wire.Errorf(wire.Forbidden, "the principal is not in the ledger's table")
+		return u, wire.NotInTable()
 	}
 	for _, r := range roles {
 		if u.Role == r {
@@ -155,7 +155,7 @@ func (t *turn) user(c Caller, roles ...events.Role) (events.User, *wire.Error) {
 func (t *turn) own(c Caller, id events.EffectID) (*Effect, *wire.Error) {
 	e := t.s.Effect(id)
 	if e == nil || e.Tenant != c.Tenant || e.Principal != c.Principal {
-		return nil, unknownEffect()
+		return nil, wire.NoSuchEffect()
 	}
 	t.d.EffectID = e.ID
 	return e, nil
@@ -165,7 +165,7 @@ func (t *turn) own(c Caller, id events.EffectID) (*Effect, *wire.Error) {
 func (t *turn) inTenant(c Caller, id events.EffectID) (*Effect, *wire.Error) {
 	e := t.s.Effect(id)
 	if e == nil || e.Tenant != c.Tenant {
-		return nil, unknownEffect()
+		return nil, wire.NoSuchEffect()
 	}
 	t.d.EffectID = e.ID
 	return e, nil
@@ -180,12 +180,6 @@ func checkReason(reason string) *wire.Error {
 	}
 	return nil
 }
-
-func unknownEffect() *wire.Error {
-	return wire.FieldError(wire.UnknownEffect, "effect_id", "no such effect")
-}
-
-func unknownTask() *wire.Error { return wire.FieldError(wire.UnknownTask, "task_id", "no such task") }
 
 // RefusalError is the error that answers for an effect that ended in refused.
 func RefusalError(r events.Reason) *wire.Error {

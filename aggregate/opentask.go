@@ -70,7 +70,7 @@ func (c OpenTask) underParent(t *turn, user events.User, opened *events.TaskOpen
 	}
 	chain := t.s.ancestry(c.Tenant, c.Request.Parent)
 	if len(chain) == 0 || user.Role == events.RoleProducer && !chain[0].Holds(c.Actor()) {
-		return wire.FieldError(wire.UnknownTask, "parent", "no such task")
+		return wire.NoSuchTask("parent")
 	}
 	if len(chain) >= MaxTaskDepth {
 		return wire.FieldError(wire.InvalidRequest, "parent", "the task tree is at its greatest depth")
@@ -127,7 +127,7 @@ func (c CloseTask) decide(t *turn) *wire.Error {
 	}
 	task := t.s.Task(c.Tenant, c.TaskID)
 	if task == nil || user.Role == events.RoleProducer && !task.Holds(c.Actor()) && task.OpenedBy != c.Actor() {
-		return unknownTask()
+		return wire.NoSuchTask("task_id")
 	}
 	if user.Role == events.RoleProducer && task.Parent == "" {
 		return wire.FieldError(wire.Forbidden, "task_id", "a root task is closed by an operator")

@@ -37,7 +37,7 @@ func (c Prepare) decide(t *turn) *wire.Error {
 // repeat answers a request whose run and causal id are known.
 func (c Prepare) repeat(t *turn, known *Causal) *wire.Error {
 	if known.Principal != c.Principal {
-		return wire.FieldError(wire.UnknownRun, "run_id", "no such run")
+		return wire.NoSuchRun()
 	}
 	if known.RequestSHA256 != c.RequestSHA256 {
 		return wire.FieldError(wire.BindingMismatch, "causal_id", "run_id and causal_id name another request")
@@ -66,7 +66,7 @@ func (t *turn) runTakes(c Caller, id events.RunID) *wire.Error {
 	case run == nil:
 		return nil
 	case run.Principal != c.Principal:
-		return wire.FieldError(wire.UnknownRun, "run_id", "no such run")
+		return wire.NoSuchRun()
 	case run.Cancelled:
 		return wire.FieldError(wire.RunCancelled, "run_id", "the run was cancelled")
 	case run.Outcome != "":
@@ -79,7 +79,7 @@ func (t *turn) runTakes(c Caller, id events.RunID) *wire.Error {
 func (t *turn) heldTask(c Caller, id events.TaskID) ([]*Task, *wire.Error) {
 	chain := t.s.ancestry(c.Tenant, id)
 	if len(chain) == 0 || !chain[0].Holds(c.Actor()) {
-		return nil, unknownTask()
+		return nil, wire.NoSuchTask("task_id")
 	}
 	return chain, t.alive(chain, "task_id")
 }
@@ -234,50 +234,6 @@ func (t *turn) roomFor(e *Effect, encoded int, asks *policy.Request) *wire.Error
 		return wire.Errorf(wire.QuotaExceeded, "the principal holds its maximum of prepared effects")
 	}
 	return nil
-}
-
-// policyPermit asks the owner's policy: a permit; or what an approval is asked
-// for; or neither.
-func (t *turn) policyPermit(user events.User, e *Effect, chain []*Task) (permit *events.Permit, waits *policy.Request) {
-	contract := t.s.contract(&e.Prepared.Binding).Contract
-	c := t.s.policyContext(e, contract)
-	decision, request := t.s.ask("commit", user, contract, c)
-	if !decision.Allow {
-		if asked, request := t.s.ask("request_approval", user, contract, c); asked.Allow {
-			return nil, &request
-		}
-		return nil, nil
-	}
-	return t.permit(e, chain, events.Authorization{
-		V: events.Format, Kind: events.AuthorizationPolicy, PolicyRevision: t.s.law.revision, PolicySHA256: t.s.law.digest,
-		CedarRequest: request.JSON(), Determining: decision.Determining, Decision: "allow",
-	}), nil
-}
-
-// permit builds the one-use authority for exactly this effect and binding.
-func (t *turn) permit(e *Effect, chain []*Task, a events.Authorization) *events.Permit {
-	expires := e.Prepared.Binding.ExpiresAt
-	if ttl := t.s.head.Limits.PermitTTLMS; ttl > 0 {
-		expires = min(expires, t.in.At.Add(time.Duration(ttl)*time.Millisecond))
-	}
-	for _, task := range chain {
-		expires = min(expires, task.ExpiresAt)
-	}
-	if i := t.s.contract(&e.Prepared.Binding).Contract.Idempotency; i != nil && i.Retention > 0 {
-		expires = min(expires, t.in.At.Add(i.Retention))
-	}
-	return &events.Permit{V: events.Format, ID: events.PermitID(t.id()), EffectID: e.ID, BindingDigest: e.Prepared.BindingDigest,
-		Authorization: a, MaxCost: e.Prepared.Binding.MaxCost, ExpiresAt: expires}
-}
-
-// policyContext is what policy sees of an effect: exposed payload fields only.
-func (s *State) policyContext(e *Effect, contract *operation.Contract) policy.Context {
-	b := &e.Prepared.Binding
-	c := policy.Context{Target: b.Resource, Task: b.TaskID, Version: b.OperationVersion, MaxCost: b.MaxCost, Auth: e.Prepared.Context.Auth}
-	if payload, err := operation.ParsePayload(e.Prepared.Payload); err == nil {
-		c.Payload = contract.Exposed(payload)
-	}
-	return c
 }
 
 // sealContext joins identity from the logged table with provenance from the

@@ -56,7 +56,7 @@ func (t *turn) ownRun(c Caller, id events.RunID) (*Run, *wire.Error) {
 	}
 	run := t.s.Run(c.Tenant, id)
 	if run == nil || run.Principal != c.Principal {
-		return nil, wire.FieldError(wire.UnknownRun, "run_id", "no such run")
+		return nil, wire.NoSuchRun()
 	}
 	t.d.RunID = id
 	return run, nil

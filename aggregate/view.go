@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"github.com/effectd/effectd/aggregate/policy"
 	"github.com/effectd/effectd/events"
 	"github.com/effectd/effectd/events/wire"
 )
@@ -124,7 +125,7 @@ func (s *State) MaySee(c Caller, e *Effect) bool {
 		if op == nil {
 			return true
 		}
-		allowed, _ := s.ask("observe", user, op.Contract, s.policyContext(e, op.Contract))
+		allowed, _ := s.ask(policy.ActionObserve, user, op.Contract, s.policyContext(e, op.Contract))
 		return allowed.Allow
 	}
 	return false

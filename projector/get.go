@@ -53,7 +53,7 @@ func (q *Queries) visible(ctx context.Context, c aggregate.Caller, id events.Eff
 	state := q.projection.State()
 	if e := state.Effect(id); e != nil {
 		if !state.MaySee(c, e) {
-			return nil, unknownEffect()
+			return nil, wire.NoSuchEffect()
 		}
 		return state.View(e, q.projection.now(state)), nil
 	}
@@ -62,14 +62,14 @@ func (q *Queries) visible(ctx context.Context, c aggregate.Caller, id events.Eff
 		return nil, unreadable(err)
 	}
 	if left == nil || left.Tenant != c.Tenant {
-		return nil, unknownEffect()
+		return nil, wire.NoSuchEffect()
 	}
 	e, err := q.asPrepared(ctx, id)
 	if err != nil {
 		return nil, unreadable(err)
 	}
 	if !state.MaySee(c, e) {
-		return nil, unknownEffect()
+		return nil, wire.NoSuchEffect()
 	}
 	return state.CollectedView(left), nil
 }
@@ -93,8 +93,4 @@ func (q *Queries) asPrepared(ctx context.Context, id events.EffectID) (*aggregat
 		return nil, errMissing
 	}
 	return &aggregate.Effect{ID: id, Tenant: ev.Tenant, Principal: prepared.Context.Principal, Prepared: &prepared}, nil
-}
-
-func unknownEffect() *wire.Error {
-	return wire.FieldError(wire.UnknownEffect, "effect_id", "no such effect")
 }

@@ -35,7 +35,7 @@ func (q *Queries) list(ctx context.Context, c aggregate.Caller, r wire.ListReque
 		return nil, refusal
 	}
 	if _, known := q.projection.State().User(c.Actor()); !known {
-		return nil, notInTable()
+		return nil, wire.NotInTable()
 	}
 	var out *page[*wire.Effect]
 	refusal = q.walk(&f, before, func(s *aggregate.State) func(events.EffectID) bool {

@@ -11,7 +11,7 @@ import (
 func (q *Queries) operations(_ context.Context, c aggregate.Caller, _ wire.EmptyRequest) (any, *wire.Error) {
 	state := q.projection.State()
 	if _, known := state.User(c.Actor()); !known {
-		return nil, notInTable()
+		return nil, wire.NotInTable()
 	}
 	out := &wire.List[wire.Operation]{Position: state.Head().Last}
 	for _, o := range state.Operations() {

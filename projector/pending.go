@@ -24,7 +24,7 @@ func (q *Queries) pending(ctx context.Context, c aggregate.Caller, r wire.Pendin
 		return nil, refusal
 	}
 	if user, known := q.projection.State().User(c.Actor()); !known {
-		return nil, notInTable()
+		return nil, wire.NotInTable()
 	} else if user.Role != events.RoleApprover {
 		return nil, wire.Errorf(wire.Forbidden, "only approvers are shown what waits for approval")
 	}

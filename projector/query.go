@@ -118,7 +118,3 @@ func unreadable(err error) *wire.Error {
 	}
 	return wire.Errorf(wire.LedgerUnavailable, "what was asked for could not be read")
 }
-
-func notInTable() *wire.Error {
-	return wire.Errorf(wire.Forbidden, "the principal is not in the ledger's table")
-}

@@ -17,7 +17,7 @@ func (q *Queries) run(ctx context.Context, c aggregate.Caller, r wire.RunRequest
 	user, known := state.User(c.Actor())
 	run := state.Run(c.Tenant, r.RunID)
 	if !known || user.Role != events.RoleProducer || run == nil || run.Principal != c.Principal {
-		return nil, wire.FieldError(wire.UnknownRun, "run_id", "no such run")
+		return nil, wire.NoSuchRun()
 	}
 	return state.RunView(run), nil
 }

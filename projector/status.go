@@ -12,7 +12,7 @@ import (
 func (q *Queries) status(_ context.Context, c aggregate.Caller, _ wire.EmptyRequest) (any, *wire.Error) {
 	state := q.projection.State()
 	if _, known := state.User(c.Actor()); !known {
-		return nil, notInTable()
+		return nil, wire.NotInTable()
 	}
 	head, standing := state.Head(), q.node.Standing()
 	_, _, revision := state.Policy()

@@ -15,7 +15,7 @@ func (q *Queries) task(ctx context.Context, c aggregate.Caller, r wire.TaskGetRe
 	state := q.projection.State()
 	t := state.Task(c.Tenant, r.TaskID)
 	if !state.MaySeeTask(c, t) {
-		return nil, wire.FieldError(wire.UnknownTask, "task_id", "no such task")
+		return nil, wire.NoSuchTask("task_id")
 	}
 	return state.TaskView(t), nil
 }

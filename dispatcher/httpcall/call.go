@@ -3,7 +3,6 @@ package httpcall
 import (
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/effectd/effectd/events"
@@ -97,16 +96,4 @@ func (o Options) withDefaults() Options {
 		o.MaxBody = DefaultMaxBody
 	}
 	return o
-}
-
-// Roots are the roots of the system and the PEM certificates given.
-func Roots(pem []byte) (*x509.CertPool, error) {
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		return nil, fmt.Errorf("system roots: %w", err)
-	}
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, errors.New("root certificates: no PEM certificate")
-	}
-	return pool, nil
 }

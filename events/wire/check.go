@@ -61,14 +61,6 @@ func CheckActor(field string, a events.Actor) *Error {
 	return nil
 }
 
-// CheckDigest wants a SHA-256 in lower-case hexadecimal.
-func CheckDigest(field string, d events.Digest) *Error {
-	if !events.ValidDigest(string(d)) {
-		return FieldError(InvalidRequest, field, "want 64 lower-case hexadecimal characters")
-	}
-	return nil
-}
-
 // CheckAmounts wants unit tokens and integers in 0 to 2^53−1.
 func CheckAmounts(field string, amounts events.Amounts) *Error {
 	for unit, n := range amounts {

@@ -105,6 +105,21 @@ func FieldError(code Code, field, message string) *Error {
 	return &Error{Code: code, Field: field, Message: message}
 }
 
+// What does not exist, and what exists and is not the caller's to see, have one
+// answer each.
+
+// NoSuchEffect answers for an effect.
+func NoSuchEffect() *Error { return FieldError(UnknownEffect, "effect_id", "no such effect") }
+
+// NoSuchTask answers for the task that a field names.
+func NoSuchTask(field string) *Error { return FieldError(UnknownTask, field, "no such task") }
+
+// NoSuchRun answers for a run.
+func NoSuchRun() *Error { return FieldError(UnknownRun, "run_id", "no such run") }
+
+// NotInTable answers a principal that the ledger does not know.
+func NotInTable() *Error { return Errorf(Forbidden, "the principal is not in the ledger's table") }
+
 // ErrorReply is the body of a refusal.
 type ErrorReply struct {
 	Error *Error `json:"error"`

@@ -13,7 +13,6 @@ const (
 	RequestStream = "EFFECT_REQUESTS"
 	FeedStream    = "EFFECT_FEED"
 	DenialStream  = "EFFECT_DENIALS"
-	PayloadStream = "EFFECT_PAYLOADS"
 	APIPrefix     = "effects.api."
 	RequestPrefix = "effects.requests."
 	DeniedPrefix  = "effects.denied."
