@@ -33,7 +33,7 @@ type Key struct {
 func (s *State) touch(k Kind, id string) { s.touched[Key{k, id}] = struct{}{} }
 
 // Touched returns the records that changed since the state was branched or
-// [State.Settle]d.
+// [State.ClearTouched].
 func (s *State) Touched() []Key {
 	out := make([]Key, 0, len(s.touched))
 	for k := range s.touched {
@@ -42,8 +42,8 @@ func (s *State) Touched() []Key {
 	return out
 }
 
-// Settle forgets what was touched: it has been stored.
-func (s *State) Settle() { s.touched = map[Key]struct{}{} }
+// ClearTouched forgets what was touched: it has been stored.
+func (s *State) ClearTouched() { s.touched = map[Key]struct{}{} }
 
 // lawRecord is the stored form of the law.
 type lawRecord struct {

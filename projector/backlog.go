@@ -44,7 +44,7 @@ func (p *Projection) take() (*aggregate.State, []aggregate.Key, backlog) {
 	late := p.backlog
 	p.backlog = backlog{}
 	touched := p.base.Touched()
-	p.base.Settle()
+	p.base.ClearTouched()
 	return p.State(), touched, late
 }
 

@@ -149,7 +149,7 @@ func (w *world) do(commands ...aggregate.Command) []aggregate.Decision {
 		w.tb.Fatal(err)
 	}
 	branch.Seal(stored.Seq, stored.SHA256, w.at)
-	branch.Settle()
+	branch.ClearTouched()
 	w.state = branch
 	w.entries = append(w.entries, stored)
 	w.at = w.at.Add(time.Millisecond)

@@ -80,7 +80,7 @@ func (a *Audit) Entry(stored events.Stored) {
 		a.state.ApplyEvent(e, i)
 	}
 	a.state.Seal(e.Seq, e.SHA256, e.Time)
-	a.state.Settle()
+	a.state.ClearTouched()
 	a.compare(e)
 }
 

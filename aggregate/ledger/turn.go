@@ -61,7 +61,7 @@ func (t *turn) seal(writer events.Incarnation) events.Stored {
 	entry := events.SealEncoded(events.Entry{V: events.Format, LedgerID: id, Seq: head.Seq + 1, Prev: head.SHA256, Time: t.at,
 		Writer: writer, Events: t.events}, t.encoded)
 	t.branch.Seal(entry.Seq, entry.SHA256, t.at)
-	t.branch.Settle()
+	t.branch.ClearTouched()
 	t.size = int64(len(entry.Body)) + entryBytes
 	return entry
 }

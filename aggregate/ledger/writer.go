@@ -150,7 +150,7 @@ func (w *writing) land(ctx context.Context, err error) {
 		w.open = nil
 	}
 	if errors.Is(err, eventlog.ErrConflict) {
-		if err = w.catchUp(ctx); err == nil {
+		if err = w.CatchUp(ctx); err == nil {
 			w.again = slices.Concat(t.batch, w.again)
 			return
 		}
@@ -205,9 +205,7 @@ func answer(batch []*pending, e *wire.Error) {
 }
 
 // CatchUp folds what others appended. Only before Run, or from it.
-func (l *Ledger) CatchUp(ctx context.Context) error { return l.catchUp(ctx) }
-
-func (l *Ledger) catchUp(ctx context.Context) error {
+func (l *Ledger) CatchUp(ctx context.Context) error {
 	state := l.state.Load().Branch()
 	for {
 		entries, err := l.log.Read(ctx, state.Seq()+1, 256)
@@ -224,7 +222,7 @@ func (l *Ledger) catchUp(ctx context.Context) error {
 			state.Apply(&entries[i])
 		}
 	}
-	state.Settle()
+	state.ClearTouched()
 	l.clock.wrote(state.Head().Time)
 	l.state.Store(state)
 	return nil

@@ -99,7 +99,7 @@ func (w *World) Batch(commands ...aggregate.Command) []aggregate.Decision {
 		stored := events.SealEncoded(entry, encoded)
 		branch.Seal(stored.Seq, stored.SHA256, stored.Time)
 		w.Touched = branch.Touched()
-		branch.Settle()
+		branch.ClearTouched()
 		w.State = branch
 		w.Entries = append(w.Entries, stored)
 	}

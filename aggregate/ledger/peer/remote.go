@@ -71,7 +71,7 @@ func (r *Remote) fold(e events.Stored) error {
 		return &eventlog.Distrust{Reason: err.Error(), Seq: e.Seq}
 	}
 	state.Apply(&e)
-	state.Settle()
+	state.ClearTouched()
 	r.state = state
 	close(r.grown)
 	r.grown = make(chan struct{})
