@@ -123,11 +123,9 @@ func (n *Node) dispatch(ctx context.Context) {
 	sweeping := make(chan struct{})
 	go func() { defer close(sweeping); _ = n.ledger.Sweep(ctx, 250*time.Millisecond) }()
 	defer func() { <-sweeping }()
-	if peers, err := peer.Serve(ctx, n.link.ledger, n.home.LedgerID(), n.ledger, n.opts.Logger); err != nil {
-		n.opts.Logger.Error("other processes are not answered", "error", err)
-	} else {
-		defer func() { _ = peers.Stop() }()
-	}
+	answering := make(chan struct{})
+	go func() { defer close(answering); n.answerPeers(ctx) }()
+	defer func() { <-answering }()
 	taking := make(chan struct{})
 	go func() { defer close(taking); n.takeRequests(ctx) }()
 	defer func() { <-taking }()
@@ -141,6 +139,14 @@ func (n *Node) dispatch(ctx context.Context) {
 	defer deliveries.Stop()
 	if err := n.dispatcher.Run(ctx, deliveries); err != nil {
 		n.opts.Logger.Error("dispatch ended", "error", err)
+	}
+}
+
+// answerPeers decides what dispatchers of other processes ask. Without it this node
+// dispatches alone.
+func (n *Node) answerPeers(ctx context.Context) {
+	if err := peer.Serve(ctx, n.link.ledger, n.ledger, n.opts.Logger); err != nil {
+		n.opts.Logger.Error("other processes are not answered", "error", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package natsserver
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -95,6 +96,9 @@ func TestNobodyTouchesTheStreams(t *testing.T) {
 		"$JS.API.STREAM.INFO.EFFECT_PAYLOADS", "$JS.API.DIRECT.GET.EFFECT_PAYLOADS",
 		"$JS.API.ACCOUNT.PURGE.EFFECTD", "$JS.API.META.LEADER.STEPDOWN", "$JS.API.SERVER.REMOVE",
 	}
+	for _, verb := range wire.NodeVerbs() {
+		nobody = append(nobody, wire.NodeSubject("01LEDGER", verb))
+	}
 	for _, stream := range []string{"EFFECTS", "EFFECT_FEED", "EFFECT_DENIALS", "EFFECT_REQUESTS"} {
 		for _, verb := range []string{"UPDATE", "DELETE", "PURGE", "MSG.DELETE", "SNAPSHOT", "RESTORE", "LEADER.STEPDOWN"} {
 			nobody = append(nobody, "$JS.API.STREAM."+verb+"."+stream)
@@ -170,8 +174,12 @@ func TestInboxes(t *testing.T) {
 		c.unrefused(t, "own inbox")
 		for _, subject := range []string{">", "*", "_INBOX.>", "_INBOX.main.>", "_INBOX.*.*.>", "_INBOX.main.other.>", "_INBOX._.ledger.>",
 			"_INBOX._.dispatch.>", "effects.>", "effects.log", "effects.api.>", wire.APISubject(p.Tenant, p.Principal, wire.EffectGet),
-			"effects.node.>", "effects.exec.>", "effects.exec.main.charge", "effects.requests.>", "$SRV.>", "$SRV.PING", "$JS.>", "$SYS.>", "_R_.>"} {
+			"effects.node.>", "effects.node.*.*", wire.NodeSubject("01LEDGER", wire.NodeClaim), wire.NodeSubject("01LEDGER", wire.NodeResult),
+			wire.NodeSubject("01LEDGER", wire.NodeAbandon), "effects.exec.>", "effects.exec.main.charge", "effects.requests.>", "$SRV.>", "$SRV.PING", "$JS.>", "$SYS.>", "_R_.>"} {
 			c.forbidden(t, string(p.Role)+" subscribes "+subject, func() error { _, err := c.SubscribeSync(subject); return err })
+			if strings.HasPrefix(subject, wire.NodePrefix) {
+				c.forbidden(t, string(p.Role)+" joins "+subject, func() error { _, err := c.QueueSubscribeSync(subject, wire.ServiceName); return err })
+			}
 		}
 	}
 }
@@ -278,6 +286,9 @@ func TestServicesAreApart(t *testing.T) {
 		}
 		if svc != Answer {
 			c.forbidden(t, string(svc)+" subscribes requests", func() error { _, err := c.SubscribeSync("effects.api.>"); return err })
+		}
+		if svc != Ledger {
+			c.forbidden(t, string(svc)+" subscribes peers", func() error { _, err := c.SubscribeSync("effects.node.>"); return err })
 		}
 	}
 }

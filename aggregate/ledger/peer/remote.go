@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -17,158 +17,184 @@ import (
 	"github.com/effectd/effectd/events/wire"
 )
 
-// tailer is the log as Remote needs it.
-type tailer interface {
-	Tail(ctx context.Context, from uint64, prev events.Digest, fn func(events.Stored) error) error
-}
-
-// Config of a Remote. Zero values mean the defaults.
+// Config of a [Remote]. Zero values mean the defaults.
 type Config struct {
-	Timeout time.Duration // until a request counts as not answered (10 s)
+	// Timeout is how long a decision may take, until the own fold shows it (15 s):
+	// longer than the writer takes, so that its answer is heard.
+	Timeout time.Duration
 	Logger  *slog.Logger
 }
 
-// Remote is the ledger of another process, as a dispatcher of this one needs it.
+func (c Config) withDefaults() Config {
+	if c.Timeout == 0 {
+		c.Timeout = 15 * time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// asker is a connection that never sends later what it could not send at once
+// (nats.ReconnectBufSize(-1)).
+type asker interface {
+	RequestWithContext(ctx context.Context, subject string, body []byte) (*nats.Msg, error)
+}
+
+// tailer is the log as a fold needs it.
+type tailer interface {
+	Last(ctx context.Context) (uint64, error)
+	Tail(ctx context.Context, from uint64, prev events.Digest, fn func(events.Stored) error) error
+}
+
+// Remote is the ledger for a dispatcher in another process than the writer's. It is
+// safe for concurrent use; Run is called once.
 type Remote struct {
-	cfg  Config
-	conn *nats.Conn // must not buffer while it reconnects: nothing may be asked late
-	log  tailer
-
-	mu       sync.Mutex
-	state    *aggregate.State // folded; replaced with each entry
-	grown    chan struct{}    // closed with the next entry
-	distrust string
+	cfg   Config
+	conn  asker
+	log   tailer
+	fold  *fold
+	fault atomic.Pointer[wire.Error] // why nothing is asked any more
 }
 
-// NewRemote starts from a state that is folded from the log; Run keeps it up.
-func NewRemote(cfg Config, conn *nats.Conn, log tailer, state *aggregate.State) *Remote {
-	if cfg.Timeout == 0 {
-		cfg.Timeout = 10 * time.Second
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
-	return &Remote{cfg: cfg, conn: conn, log: log, state: state, grown: make(chan struct{})}
+// NewRemote returns a Remote that starts from a state folded from the log.
+func NewRemote(cfg Config, conn asker, log tailer, state *aggregate.State) *Remote {
+	return &Remote{cfg: cfg.withDefaults(), conn: conn, log: log, fold: newFold(state)}
 }
 
-// Run folds the log until ctx ends, and then returns nil. Any other error is why
-// the log cannot be followed, or not be trusted, any more.
+// Run folds the log until ctx ends; then it returns nil.
 func (r *Remote) Run(ctx context.Context) error {
 	head := r.State().Head()
-	err := r.log.Tail(ctx, head.Seq+1, head.SHA256, r.fold)
+	err := r.log.Tail(ctx, head.Seq+1, head.SHA256, r.fold.apply)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil
 	}
-	r.Distrust(err.Error())
-	return err
-}
-
-func (r *Remote) fold(e events.Stored) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	state := r.state.Branch()
-	if err := aggregate.Follows(state, &e); err != nil {
-		return &eventlog.Distrust{Reason: err.Error(), Seq: e.Seq}
+	if errors.Is(err, eventlog.ErrUntrusted) {
+		r.Distrust(err.Error())
 	}
-	state.Apply(&e)
-	state.ClearTouched()
-	r.state = state
-	close(r.grown)
-	r.grown = make(chan struct{})
-	return nil
+	return fmt.Errorf("peer: %w", err)
 }
 
-// State is the state of the last entry seen. Read only.
-func (r *Remote) State() *aggregate.State {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.state
-}
+// State is the own fold of the log. Read only.
+func (r *Remote) State() *aggregate.State { return r.fold.now() }
 
 // Distrust stops all asking for good; the first reason stays.
 func (r *Remote) Distrust(reason string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.distrust == "" {
-		r.distrust = reason
-		r.cfg.Logger.Error("the ledger is not trusted: nothing more is dispatched", "reason", reason)
+	if r.fault.CompareAndSwap(nil, wire.Errorf(wire.LedgerUntrusted, reason)) {
+		r.cfg.Logger.Error("the ledger is not trusted: nothing is claimed here any more", "reason", reason)
 	}
 }
 
-// Do asks the process that writes. [aggregate.Orphaned] asks nobody: it waits for
-// the next entry.
-func (r *Remote) Do(ctx context.Context, _ events.Actor, c aggregate.Command) (ledger.Outcome, error) {
+// Distrusted is the reason for which nothing is asked; empty while trusted.
+func (r *Remote) Distrusted() string {
+	if f := r.fault.Load(); f != nil {
+		return f.Message
+	}
+	return ""
+}
+
+// Do has the writer decide a command of a dispatcher, as [ledger.Ledger.Do] does
+// within its process. Orphaned without an effect asks nothing: it waits until the
+// state is as far as the log. An error says that the fate of the command may be
+// open.
+func (r *Remote) Do(ctx context.Context, who events.Actor, c aggregate.Command) (ledger.Outcome, error) {
+	if f := r.fault.Load(); f != nil {
+		return ledger.Outcome{}, f
+	}
+	if who != events.SystemActor {
+		return ledger.Outcome{}, wire.Errorf(wire.Forbidden, "a peer asks for the ledger itself alone")
+	}
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
-	switch c := any(c).(type) { // a dispatcher has no other commands
+	id := r.State().Head().LedgerID
+	switch c := c.(type) {
 	case aggregate.ClaimEffect:
-		return r.claim(ctx, c)
-	case aggregate.Abandon:
-		return r.ask(ctx, wire.PeerAbandon, c.EffectID, &wire.AbandonRequest{EffectID: c.EffectID, IntentSHA256: c.IntentSHA256, Detail: c.Detail})
+		return r.claim(ctx, id, c)
 	case aggregate.Report:
-		return r.ask(ctx, wire.PeerResult, c.EffectID, &wire.ResultRequest{EffectID: c.EffectID, IntentSHA256: c.IntentSHA256, Nonce: c.Nonce,
-			Result: events.CanonicalOf(&c.Result), AuditIncomplete: c.AuditIncomplete})
+		return r.ask(ctx, wire.NodeSubject(id, wire.NodeResult), events.CanonicalOf(resultRequest(id, c)))
+	case aggregate.Abandon:
+		return r.ask(ctx, wire.NodeSubject(id, wire.NodeAbandon), events.CanonicalOf(abandonRequest(id, c)))
 	case aggregate.Orphaned:
-		state, err := r.reach(ctx, r.State().Seq()+1)
-		return ledger.Outcome{State: state}, err
+		if c.EffectID == "" {
+			return r.catchUp(ctx)
+		}
+	default:
 	}
-	return ledger.Outcome{}, wire.Errorf(wire.Unsupported, fmt.Sprintf("%T is not asked of another process", c))
+	return ledger.Outcome{}, wire.Errorf(wire.Unsupported, "a peer cannot ask this")
 }
 
-// claim is won when the log says so too, under our own nonce (E1).
-func (r *Remote) claim(ctx context.Context, c aggregate.ClaimEffect) (ledger.Outcome, error) {
-	o, err := r.ask(ctx, wire.PeerClaim, c.EffectID, &wire.ClaimRequest{EffectID: c.EffectID, IntentSHA256: c.IntentSHA256, Dispatcher: c.Dispatcher,
-		NonceSHA256: c.NonceSHA256, DeadlineMS: c.DeadlineMS, CredentialSHA256: c.CredentialSHA256})
+// claim tells a claim as won only if the own fold shows it under this nonce (R3).
+func (r *Remote) claim(ctx context.Context, id events.LedgerID, c aggregate.ClaimEffect) (ledger.Outcome, error) {
+	o, err := r.ask(ctx, wire.NodeSubject(id, wire.NodeClaim), events.CanonicalOf(claimRequest(id, c)))
 	if err != nil || !o.Claimed {
 		return o, err
 	}
-	if e := o.State.Effect(c.EffectID); e == nil || e.Claim == nil || e.Claim.NonceSHA256 != c.NonceSHA256 {
-		reason := fmt.Sprintf("the claim of effect %s was answered as won, and the log does not have it", c.EffectID)
-		r.Distrust(reason)
-		return ledger.Outcome{}, wire.Errorf(wire.LedgerUntrusted, reason)
+	e := o.State.Effect(c.EffectID)
+	if e == nil || e.Claim == nil || e.Claim.NonceSHA256 != c.NonceSHA256 {
+		return ledger.Outcome{}, r.distrusts("a claim was answered as won that is not in the log")
 	}
 	return o, nil
 }
 
-// ask sends one request and waits until what it was answered with is folded here.
-func (r *Remote) ask(ctx context.Context, what string, id events.EffectID, request any) (ledger.Outcome, error) {
-	r.mu.Lock()
-	distrust, of := r.distrust, r.state.Head().LedgerID
-	r.mu.Unlock()
-	if distrust != "" {
-		return ledger.Outcome{}, wire.Errorf(wire.LedgerUntrusted, distrust)
+// ask has a command decided, and waits until the own fold holds the decision.
+func (r *Remote) ask(ctx context.Context, subject string, body []byte) (ledger.Outcome, error) {
+	m, err := r.conn.RequestWithContext(ctx, subject, body)
+	if errors.Is(err, nats.ErrNoResponders) {
+		return ledger.Outcome{}, wire.Errorf(wire.LedgerUnavailable, "no process of the ledger decides now; nothing was written")
 	}
-	m, err := r.conn.RequestWithContext(ctx, wire.PeerSubject(of, what), events.CanonicalOf(request))
 	if err != nil {
-		return ledger.Outcome{}, fmt.Errorf("peer %s: not answered: %w", what, err)
+		return ledger.Outcome{}, unanswered("the writer has not answered")
 	}
-	reply, err := decode[wire.PeerReply](m.Data)
+	reply, err := replyOf(m)
 	if err != nil {
-		return ledger.Outcome{}, fmt.Errorf("peer %s: the answer does not decode", what)
+		return ledger.Outcome{}, err
 	}
-	if reply.Error != nil {
-		return ledger.Outcome{}, reply.Error
+	state, sha, err := r.fold.reach(ctx, reply.Seq)
+	switch {
+	case err != nil:
+		return ledger.Outcome{}, unanswered("the log has not shown the decision in time")
+	case sha == "":
+		return ledger.Outcome{}, unanswered("the decision is too long ago to be compared with the log")
+	case sha != reply.SHA256:
+		return ledger.Outcome{}, r.distrusts(fmt.Sprintf("entry %d is another one for the writer than in the log", reply.Seq))
 	}
-	state, err := r.reach(ctx, reply.Seq)
-	if err != nil {
-		return ledger.Outcome{}, fmt.Errorf("peer %s: answered as of entry %d: %w", what, reply.Seq, err)
-	}
-	return ledger.Outcome{State: state, Decision: aggregate.Decision{EffectID: id, Claimed: reply.Claimed, Repeat: reply.Repeat, Refusal: reply.Refusal}}, nil
+	return ledger.Outcome{State: state, At: reply.At, Decision: aggregate.Decision{Refusal: reply.Refusal, EffectID: reply.EffectID,
+		Repeat: reply.Repeat, Claimed: reply.Claimed}}, nil
 }
 
-// reach waits until an entry is folded.
-func (r *Remote) reach(ctx context.Context, seq uint64) (*aggregate.State, error) {
-	for {
-		r.mu.Lock()
-		state, grown := r.state, r.grown
-		r.mu.Unlock()
-		if state.Seq() >= seq {
-			return state, nil
+// replyOf reads what the writer answered; the error is what it could not do, or
+// that it said nothing that proves a decision (R4).
+func replyOf(m *nats.Msg) (wire.DecisionReply, error) {
+	if m.Header.Get(wire.HeaderError) == "" {
+		reply, fault := wire.Decode[wire.DecisionReply](m.Data)
+		if fault != nil {
+			return reply, unanswered("the writer's answer is none")
 		}
-		select {
-		case <-grown:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+		return reply, nil
 	}
+	refused, fault := wire.Decode[wire.ErrorReply](m.Data)
+	if fault != nil || refused.Error == nil {
+		return wire.DecisionReply{}, unanswered("the writer's answer is none")
+	}
+	return wire.DecisionReply{}, refused.Error
 }
+
+// catchUp waits until the state is as far as the log.
+func (r *Remote) catchUp(ctx context.Context) (ledger.Outcome, error) {
+	last, err := r.log.Last(ctx)
+	if err != nil {
+		return ledger.Outcome{}, fmt.Errorf("peer: %w", err)
+	}
+	state, _, err := r.fold.reach(ctx, last)
+	if err != nil {
+		return ledger.Outcome{}, unanswered("the log has not been read in time")
+	}
+	return ledger.Outcome{State: state, At: state.Head().Time, Decision: aggregate.Decision{Repeat: true}}, nil
+}
+
+func (r *Remote) distrusts(reason string) error {
+	r.Distrust(reason)
+	return r.fault.Load()
+}
+
+func unanswered(why string) *wire.Error { return wire.Errorf(wire.CommitUnknown, why) }
