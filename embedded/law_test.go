@@ -116,6 +116,10 @@ func TestReloadIsWhole(t *testing.T) {
 when { context.payload.amuont > 1 && context.amount > 2 };`)
 	r.refusesReload("policy.cedar:2: unknown operation \"refnd\"", "policy.cedar:3: unknown attribute amuont of context.payload", "policy.cedar:3: unknown attribute amount of context")
 
+	for _, emptied := range []string{"", "// @id(\"gone\")\n"} { // as an editor leaves it for a moment
+		r.write("policy.cedar", emptied)
+		r.refusesReload("no policy at all")
+	}
 	r.write("policy.cedar", observeOnly)
 	first := strings.ReplaceAll(chargeContract, "URL", s.URL)
 	r.write("operations/charge.yaml", strings.Replace(first, "timeout: 10s", "timeout: 9s", 1))
@@ -153,7 +157,7 @@ when { context.payload.amuont > 1 && context.amount > 2 };`)
 	if err == nil {
 		err = json.Unmarshal(text, &said)
 	}
-	if err != nil || said.Reloads != 6 || said.Refused != "" || said.Policy != 2 || said.SHA256 != string(events.DigestBytes([]byte(observeOnly))) {
+	if err != nil || said.Reloads != 8 || said.Refused != "" || said.Policy != 2 || said.SHA256 != string(events.DigestBytes([]byte(observeOnly))) {
 		t.Errorf("node.json: %v %s", err, text)
 	}
 }

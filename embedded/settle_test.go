@@ -164,6 +164,8 @@ func TestAcknowledged(t *testing.T) {
 	s.answers(lose)
 	r := running(t, s)
 	e := r.submit("r", "c")
+	_, err := r.as("operator").Acknowledge(t.Context(), wire.EffectReasonRequest{EffectID: e.EffectID})
+	refusedWith(t, err, wire.InvalidRequest)
 	for _, repeat := range []bool{false, true} {
 		known, err := r.as("operator").Acknowledge(t.Context(), wire.EffectReasonRequest{EffectID: e.EffectID, Reason: "small enough"})
 		if err != nil {
@@ -176,7 +178,7 @@ func TestAcknowledged(t *testing.T) {
 	}
 	r.account(5, 0, 5)
 	settledAs(t, r.reconcile(e.EffectID), events.OutcomeSucceeded)
-	_, err := r.as("operator").Acknowledge(t.Context(), wire.EffectReasonRequest{EffectID: r.submit("r", "d").EffectID})
+	_, err = r.as("operator").Acknowledge(t.Context(), wire.EffectReasonRequest{EffectID: r.submit("r", "d").EffectID, Reason: "as well"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,5 +44,8 @@ func evidenceOf(document events.Raw) (events.Evidence, *wire.Error) {
 
 // acknowledge accepts the risk of an unknown effect.
 func (e *Endpoints) acknowledge(ctx context.Context, c aggregate.Caller, r wire.EffectReasonRequest) (any, *wire.Error) {
+	if r.Reason == "" {
+		return nil, wire.FieldError(wire.InvalidRequest, "reason", "it is required: why the risk is accepted")
+	}
 	return e.answer(ctx, c, aggregate.Acknowledge{Caller: c, EffectID: r.EffectID, Reason: r.Reason})
 }

@@ -78,6 +78,10 @@ func Parse(text []byte, operations []Operation) (*Policy, error) {
 	if faults != nil {
 		return nil, faults
 	}
+	if len(list) == 0 && operations != nil {
+		// An editor that has just emptied the file must not end whatever waits.
+		return nil, Faults{{Says: "no policy at all: to deny everything, say so with a forbid"}}
+	}
 	out := &Policy{named: make(ordered, len(list))}
 	v := vocabulary{text: string(text), operations: operations}
 	for i, p := range list {

@@ -54,6 +54,10 @@ func (c *serveCmd) Run(e *env) error {
 
 	node, err := embedded.Start(e.ctx, o)
 	bars.end()
+	if err != nil && e.ctx.Err() != nil {
+		log.Info("stopped while starting; nothing is half done")
+		return nil
+	}
 	if err != nil {
 		return err
 	}
