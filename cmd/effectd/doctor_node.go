@@ -40,12 +40,9 @@ func (c *doctorCmd) node(e *env, h *home.Home) []diagnosis {
 
 // atRest looks whether a process holds the directory without having said so.
 func atRest(h *home.Home) diagnosis {
-	lock, err := home.Acquire(h.Dir())
+	err := home.Unlocked(h.Dir())
 	if errors.Is(err, home.ErrLocked) {
 		return warning("node", "a process holds the directory but does not serve: "+err.Error(), "it may be starting; else end that process")
-	}
-	if err == nil {
-		err = lock.Release()
 	}
 	if err != nil {
 		return fault("node", err.Error(), "")

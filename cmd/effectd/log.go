@@ -37,7 +37,7 @@ func (i identity) liveLog(ctx context.Context) (eventlog.Log, func(), error) {
 }
 
 // openLog opens the log wherever it is: on the named server, of the running node,
-// or of a data directory at rest.
+// or of a data directory that nobody holds.
 func (t *target) openLog(e *env) (eventlog.Log, func(), error) {
 	log, closeLog, err := t.runningLog(e)
 	if errors.Is(err, errNotRunning) {

@@ -69,10 +69,10 @@ func reloadedUsers(ctx context.Context, h *home.Home) (running, bool, error) {
 // when it is that of the process that holds the directory: a number that a dead
 // node left behind may be any process by now.
 func hangUp(h *home.Home, node running) error {
-	lock, err := home.Acquire(h.Dir())
+	err := home.Unlocked(h.Dir())
 	switch {
 	case err == nil:
-		return errors.Join(errNotRunning, lock.Release())
+		return errNotRunning
 	case !errors.Is(err, home.ErrLocked):
 		return err
 	}

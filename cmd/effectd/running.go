@@ -70,7 +70,7 @@ func (t *target) local(role events.Role) (identity, error) {
 		return identity{}, err
 	}
 	trust, err := node.trust()
-	return identity{url: node.NATSURL, seedFile: file, tenant: u.Tenant, principal: u.Principal, process: node.PID, trust: trust}, err
+	return identity{url: node.NATSURL, seedFile: file, tenant: u.Tenant, principal: u.Principal, dir: h.Dir(), trust: trust}, err
 }
 
 // trust is how to know the node's server: by its own certificate, or as the node

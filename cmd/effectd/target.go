@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/nats-io/nats.go"
 
@@ -41,7 +40,7 @@ type identity struct {
 	seedFile  string
 	tenant    events.Tenant
 	principal events.Principal
-	process   int         // of the node that said where it is; 0 if nobody did
+	dir       string      // data directory of the node that said where it is; empty if nobody did
 	trust     *tls.Config // nil: what the system trusts, if the server wants TLS
 }
 
@@ -87,6 +86,9 @@ func (t *target) call(e *env, role events.Role, f func(context.Context, *client.
 	return f(e.ctx, c)
 }
 
+// dial connects. errNotRunning if nobody listens and nobody holds the directory:
+// the kernel takes the lock from a killed node, while its process number may stay,
+// or be another's.
 func (i identity) dial() (*client.Client, error) {
 	var secure []nats.Option
 	if i.trust != nil {
@@ -96,15 +98,11 @@ func (i identity) dial() (*client.Client, error) {
 	switch {
 	case err == nil:
 		return c, nil
-	case i.process != 0 && !alive(i.process):
+	case i.dir != "" && home.Unlocked(i.dir) == nil:
 		return nil, hint(fmt.Errorf("%w: the last one was killed", errNotRunning), "start it again: effectd serve")
 	}
 	return nil, fmt.Errorf("%s as %s: %w", i.url, events.ActorOf(i.tenant, i.principal), err)
 }
-
-// alive reports whether a process of this machine has the number. Only after a
-// failed connection does it mean anything: the node may be in another namespace.
-func alive(process int) bool { return !errors.Is(syscall.Kill(process, 0), syscall.ESRCH) }
 
 // changed marks the missing answer to a request that changes something.
 func changed(err error) error {

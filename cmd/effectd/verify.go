@@ -15,7 +15,7 @@ import (
 const unreadable audit.Code = "ledger_untrusted"
 
 // verifyCmd recomputes the whole log: of a running node or a server, or of a data
-// directory at rest.
+// directory that nobody holds, its last node killed or not.
 type verifyCmd struct {
 	target
 	Anchor string `placeholder:"DIR" type:"path" help:"Directory of the anchor (default: in the data directory)."`

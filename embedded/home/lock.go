@@ -21,12 +21,9 @@ type Lock struct{ file *os.File }
 
 // Acquire takes the lock of a directory or fails at once.
 func Acquire(dir string) (*Lock, error) {
-	f, err := flock(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return nil, fmt.Errorf("lock %s: %w%s", dir, ErrLocked, holder(dir))
-	}
+	f, err := tryLock(dir, unix.LOCK_EX)
 	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w", dir, err)
+		return nil, err
 	}
 	// The number is for people; the kernel's lock alone decides.
 	err = f.Truncate(0)
@@ -43,6 +40,27 @@ func Acquire(dir string) (*Lock, error) {
 // being started has the file open too, until it becomes another program.
 func (l *Lock) Release() error {
 	return errors.Join(unix.Flock(int(l.file.Fd()), unix.LOCK_UN), l.file.Close())
+}
+
+// Unlocked is nil if no process runs on the directory. It asks the kernel: a killed
+// process may be there as a zombie for long, and its number may be another's.
+func Unlocked(dir string) error {
+	f, err := tryLock(dir, unix.LOCK_SH)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func tryLock(dir string, how int) (*os.File, error) {
+	f, err := flock(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, how|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, fmt.Errorf("lock %s: %w%s", dir, ErrLocked, holder(dir))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
+	}
+	return f, nil
 }
 
 func holder(dir string) string {
