@@ -88,7 +88,7 @@ func (n *Node) propose() (p proposal, err error) {
 	if err != nil {
 		known = nil // nobody knows what the policy may name
 	} else {
-		err = n.sameVersions(p.contracts)
+		err = SameVersions(p.contracts, n.registered)
 	}
 	add(err)
 	p.policy, err = loadPolicy(n.home.PolicyFile(), known)
@@ -107,25 +107,35 @@ func (n *Node) operatorLeft(users []events.User) error {
 	return nil
 }
 
-// sameVersions refuses a changed contract under a version that is registered, or
-// that another file has.
-func (n *Node) sameVersions(contracts []*operation.Contract) error {
-	type version struct {
-		name   events.OperationName
-		number int64
-	}
-	proposed := map[version]events.Digest{}
+// OperationVersion names one contract.
+type OperationVersion struct {
+	Name   events.OperationName
+	Number int64
+}
+
+// SameVersions refuses a changed contract under a version that is registered, or
+// that another file has. registered is the digest of a version, empty if there is
+// none.
+func SameVersions(contracts []*operation.Contract, registered func(OperationVersion) events.Digest) error {
+	proposed := map[OperationVersion]*operation.Contract{}
 	var faults []error
 	for _, c := range contracts {
-		v := version{c.Name, c.Version}
-		if known := n.ledger.State().Operation(c.Name, c.Version); known != nil && known.Contract.Digest != c.Digest {
-			faults = append(faults, fmt.Errorf("operation %s version %d is registered with another contract: give it a new version", c.Name, c.Version))
-		} else if other, twice := proposed[v]; twice && other != c.Digest {
-			faults = append(faults, fmt.Errorf("operation %s version %d: two files with different contracts", c.Name, c.Version))
+		v := OperationVersion{c.Name, c.Version}
+		if known := registered(v); known != "" && known != c.Digest {
+			faults = append(faults, fmt.Errorf("%s: operation %s version %d is registered with another contract: give it a new version", c.File, c.Name, c.Version))
+		} else if other, twice := proposed[v]; twice && other.Digest != c.Digest {
+			faults = append(faults, fmt.Errorf("%s: operation %s version %d: two files with different contracts, and %s is the other", c.File, c.Name, c.Version, other.File))
 		}
-		proposed[v] = c.Digest
+		proposed[v] = c
 	}
 	return errors.Join(faults...)
+}
+
+func (n *Node) registered(v OperationVersion) events.Digest {
+	if known := n.ledger.State().Operation(v.Name, v.Number); known != nil {
+		return known.Contract.Digest
+	}
+	return ""
 }
 
 // policyOperations are the operations that a policy may name: registered, or about

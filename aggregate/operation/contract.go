@@ -51,6 +51,7 @@ type Contract struct {
 	Description string
 	Digest      events.Digest // of the parsed document with its format version
 	Text        string        // as compiled
+	File        string        // where it stood then; says nothing of the contract
 
 	Expires     time.Duration // longest life of a binding
 	Timeout     time.Duration // of the one send
@@ -112,7 +113,7 @@ func Compile(file string, source []byte) (*Contract, error) {
 	var out *Contract
 	if root := c.parse(source); root != nil {
 		out = c.contract(root)
-		out.Text = string(source)
+		out.Text, out.File = string(source), file
 		if len(c.faults) == 0 { // else the values may not be JSON
 			doc := root.json().(map[string]any)
 			doc["v"] = int64(events.Format)

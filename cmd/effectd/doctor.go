@@ -65,7 +65,7 @@ func (c *doctorCmd) examine(e *env) []diagnosis {
 	contracts, found := operations(h)
 	all = append(append(all, found...), owner(h))
 	all = append(all, secretsOf(h, contracts)...)
-	return append(all, c.node(e, h)...)
+	return append(all, c.node(e, h, contracts)...)
 }
 
 // trust judges what a running node says of itself.
@@ -86,9 +86,12 @@ func trust(s *wire.Status) diagnosis {
 }
 
 // queued judges the queue of requests of a running node.
-func queued(i *wire.Intake) diagnosis {
-	if !i.Serving {
-		return warning("intake", intakeWords(i), "effects can be asked for by request and reply; a queue needs a ledger made by this program's init")
+func queued(i *wire.Intake, trusted bool) diagnosis {
+	switch {
+	case i.Serving:
+		return fine("intake", intakeWords(i))
+	case !trusted:
+		return warning("intake", intakeWords(i), "what waits there waits until the ledger is trusted again")
 	}
-	return fine("intake", intakeWords(i))
+	return warning("intake", intakeWords(i), "effects can be asked for by request and reply; a queue needs a ledger made by this program's init")
 }

@@ -114,7 +114,7 @@ func operations(h *home.Home) ([]*operation.Contract, []diagnosis) {
 	d := fine("operations", count(len(contracts), "contract compiles", "contracts compile"))
 	switch {
 	case err != nil:
-		d = fault("operations", strings.ReplaceAll(err.Error(), "\n", "; "), "correct the file; under a registered version it needs a new version")
+		d = fault("operations", strings.ReplaceAll(err.Error(), "\n", "; "), "correct the file")
 	case len(contracts) == 0:
 		d = warning("operations", "none in "+h.OperationsDir(), "nothing can be asked for until there is one")
 	}
