@@ -47,6 +47,7 @@ forbid (principal, action == Action::"commit", resource) when { context.max_cost
 	if l := pending(); len(l) != 1 || l[0].EffectID != first.EffectID || l[0].Statement == "" {
 		t.Fatalf("%+v", l)
 	}
+	do("get", string(first.EffectID), "--wait", "terminal", "--timeout", "10ms").want(t, 3).says(t, "wait_timeout", "effectd pending, effectd approve "+string(first.EffectID))
 
 	// Nothing is signed without a yes.
 	for _, answer := range []string{"", "\n", "no\n", "yesterday\n"} {
@@ -55,7 +56,7 @@ forbid (principal, action == Action::"commit", resource) when { context.max_cost
 			t.Error(r.out)
 		}
 	}
-	do("approve", string(first.EffectID), "--yes", "--as", "producer").want(t, 1).says(t, "forbidden")
+	do("approve", string(first.EffectID), "--yes", "--as", "producer").want(t, 1).says(t, "forbidden", "--as approver")
 	if len(pending()) != 1 {
 		t.Fatal("it does not wait any more")
 	}
@@ -72,6 +73,9 @@ forbid (principal, action == Action::"commit", resource) when { context.max_cost
 	}
 
 	second := ask("2", `{"account":"bob","amount":2000}`)
+	if r := effectdWith(t, "no\n", "deny", string(second.EffectID), "--data", dir).want(t, 1).says(t, "deny", "at most"); strings.Contains(r.err, "budget") {
+		t.Errorf("a denial changes no budget: %s", r.err)
+	}
 	if e := object[wire.Effect](t, do("deny", "--json", "-y", "--run-id", "r", "--causal-id", "2").want(t, 0)); e.EffectID != second.EffectID || e.State != wire.StateRefused || e.Reason != events.ReasonApprovalDenied {
 		t.Errorf("%+v", e)
 	}

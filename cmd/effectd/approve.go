@@ -21,7 +21,7 @@ type approveCmd struct{ signing }
 
 // Run implements the command.
 func (c *approveCmd) Run(e *env) error {
-	return c.decide(e, policy.DecisionApprove, func(p wire.Pending) string { return p.Statement }, (*client.Client).Approve)
+	return c.allowed(events.RoleApprover, c.decide(e, policy.DecisionApprove, func(p wire.Pending) string { return p.Statement }, (*client.Client).Approve))
 }
 
 // signing is a decision about one effect, signed with the key of who decides. The
@@ -113,7 +113,9 @@ func statementPage(p *page, s *policy.Statement, x *wire.Pending, now time.Time)
 	p.field("asked", fieldWords(x.Exposed))
 	p.field("why asked", x.Reason)
 	p.field("at most", amountsText(s.MaxCost))
-	p.field("budget", budgetWords(x.Budget))
+	if s.Decision == policy.DecisionApprove { // a denial costs nothing
+		p.field("budget", budgetWords(x.Budget))
+	}
 	p.field("until", when(s.ExpiresAt, now))
 	p.field("effect", string(s.EffectID))
 	p.field("binding", string(s.BindingDigest))

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/effectd/effectd/events/client"
 	"github.com/effectd/effectd/events/eventlog"
@@ -139,6 +140,22 @@ var advice = map[wire.Code]string{
 	wire.PolicyDenied:      "the owner's policy is policy.cedar in the data directory",
 	wire.AttemptInProgress: "wait for the running attempt to end: effectd get EFFECT",
 	wire.NotDispatching:    "see why: effectd ledger status",
+	wire.RunUnresolved:     "see what is not settled: effectd list",
+
+	wire.ReconciliationUnsupported: "state what is proven: effectd settle EFFECT; or accept the risk: effectd acknowledge EFFECT",
+}
+
+// adviceOn is advice about the effect at hand, if there is one.
+func adviceOn(refusal *wire.Error) string {
+	x := refusal.Effect
+	if x == nil {
+		return advice[refusal.Code]
+	}
+	code := refusal.Code
+	if code == wire.WaitTimeout && x.Permit != nil && x.Permit.State == wire.PermitPendingState {
+		code = wire.PermitRequired
+	}
+	return strings.NewReplacer("EFFECT", string(x.EffectID), "TASK", string(x.TaskID)).Replace(advice[code])
 }
 
 func adviceFor(err error, refusal *wire.Error) string {
@@ -151,7 +168,7 @@ func adviceFor(err error, refusal *wire.Error) string {
 		return "name what leads to the server's certificate: --tls-ca FILE; the URL must have a name that the certificate is for"
 	}
 	if errors.Is(err, client.ErrDenied) {
-		return "act as somebody whose role may, such as --as operator; with --nkey, --tenant and --principal must name the user of the key"
+		return "the NATS server does not know this user so: effectd doctor; with --nkey, --tenant and --principal must name the user of the key"
 	}
-	return advice[refusal.Code]
+	return adviceOn(refusal)
 }

@@ -11,7 +11,7 @@ import (
 // listCmd shows pages of effects, newest first.
 type listCmd struct {
 	target
-	State       string `enum:",prepared,permitted,refused,admitted,dispatched,unknown,settled" default:"" placeholder:"STATE" help:"Only in this state: ${enum}."`
+	State       string `enum:",prepared,permitted,refused,admitted,dispatched,unknown,settled" default:"" placeholder:"STATE" help:"Only in this state: prepared, permitted, refused, admitted, dispatched, unknown or settled."`
 	Operation   string `short:"o" placeholder:"NAME" help:"Only of this operation."`
 	Task        string `short:"t" placeholder:"ID" help:"Only of this task."`
 	Since       string `placeholder:"1h|TIME" help:"Created at or after."`

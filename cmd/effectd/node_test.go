@@ -74,7 +74,9 @@ func TestServe(t *testing.T) {
 		effectd(t, "ledger", "status", "--nats", ready.NATSURL, "--nkey", filepath.Join(dir, "keys", "second.nk")).want(t, 0)
 	})
 	t.Run("a role may do its own things only", func(t *testing.T) {
-		effectd(t, "task", "open", "x", "--as", "auditor", "--data", dir).want(t, 1).says(t, "forbidden", "--as")
+		effectd(t, "task", "open", "x", "--as", "auditor", "--data", dir).want(t, 1).says(t, "forbidden", "--as operator")
+		effectd(t, "pending", "--as", "producer", "--data", dir).want(t, 1).says(t, "forbidden", "--as approver")
+		effectd(t, "approve", "01X", "--as", "producer", "--data", dir).want(t, 1).says(t, "forbidden", "--as approver")
 		effectd(t, "task", "open", "x", "--as", "nobody", "--data", dir).want(t, 2).says(t, "user list")
 	})
 	if code := node.signal(t, syscall.SIGTERM); code != 0 {

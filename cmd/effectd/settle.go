@@ -18,9 +18,12 @@ type settleCmd struct {
 	Yes       bool   `short:"y" help:"Sign without asking."`
 }
 
-// Run implements the command. That nothing happened is signed with the key of who
+// Run implements the command.
+func (c *settleCmd) Run(e *env) error { return c.allowed(events.RoleOperator, c.settle(e)) }
+
+// settle sends the statement. That nothing happened is signed with the key of who
 // says so: it frees the reservation.
-func (c *settleCmd) Run(e *env) error {
+func (c *settleCmd) settle(e *env) error {
 	who, err := c.identity(events.RoleOperator)
 	if err != nil {
 		return err

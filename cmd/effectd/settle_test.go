@@ -26,7 +26,7 @@ func TestSettleAndRuns(t *testing.T) {
 		return append([]string{"settle", string(id), "--data", dir, "--outcome", outcome}, known...)
 	}
 
-	do("run", "finish", "r", "succeeded").want(t, 1).says(t, "run_unresolved")
+	do("run", "finish", "r", "succeeded").want(t, 1).says(t, "run_unresolved", "effectd list")
 	do("acknowledge", string(first.EffectID), "--reason", "small").want(t, 0)
 	if x := object[wire.Effect](t, do("get", "--json", string(first.EffectID)).want(t, 3)); x.State != wire.StateUnknown || x.Acknowledged == nil {
 		t.Fatalf("%+v", x)

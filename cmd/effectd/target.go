@@ -83,7 +83,18 @@ func (t *target) call(e *env, role events.Role, f func(context.Context, *client.
 		return err
 	}
 	defer c.Close()
-	return f(e.ctx, c)
+	return t.allowed(role, f(e.ctx, c))
+}
+
+// allowed says who may do what the NATS server denied: the command is for role.
+func (t *target) allowed(role events.Role, err error) error {
+	if !errors.Is(err, client.ErrDenied) || t.As == "" && t.NKey == "" {
+		return err
+	}
+	if t.NKey != "" {
+		return hint(err, "act as somebody whose role is %s; --tenant and --principal must name the user of the key", role)
+	}
+	return hint(err, "act as somebody whose role is %s: --as %s", role, role)
 }
 
 // dial connects. errNotRunning if nobody listens and nobody holds the directory:
