@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/effectd/effectd/events"
 	"github.com/effectd/effectd/events/wire"
 )
@@ -94,11 +96,31 @@ func evidenceWords(e *events.Evidence) string {
 	if e.Who != "" {
 		text += ", by " + string(e.Who)
 	}
-	if e.Reference != "" {
-		text += ", " + e.Reference
-	}
+	text += documentWords(e)
 	if e.Detail != "" {
 		text += ": " + e.Detail
+	}
+	return text
+}
+
+// documentWords is the document that an operator gave as evidence: what it is from,
+// who looked, and what to look up there.
+func documentWords(e *events.Evidence) string {
+	if e.Reference == "" {
+		return ""
+	}
+	var stated struct {
+		Source string `json:"source"`
+		Who    string `json:"who"`
+	}
+	_ = json.Unmarshal(e.Named, &stated) // what is no document has neither
+	text := ", "
+	if stated.Source != "" {
+		text += "from " + stated.Source + ": "
+	}
+	text += e.Reference
+	if stated.Who != "" && stated.Who != string(e.Who) {
+		text += ", seen by " + stated.Who
 	}
 	return text
 }

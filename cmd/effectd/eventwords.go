@@ -21,7 +21,7 @@ func eventWords(ev *events.Event) string {
 	case events.Dispatched:
 		return "claimed by " + d.Dispatcher.Node + ", to be sent once"
 	case events.Settled:
-		return joined(string(d.Outcome)+cost(d.Cost), string(d.Reason), statusWords(d.Evidence.Status))
+		return joined(string(d.Outcome)+cost(d.Cost), string(d.Reason), statusWords(d.Evidence.Status)) + documentWords(&d.Evidence)
 	case events.Unknown:
 		return string(d.Reason)
 	case events.ReconcileStarted:

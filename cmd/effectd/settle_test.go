@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/effectd/effectd/events"
@@ -21,7 +22,7 @@ func TestSettleAndRuns(t *testing.T) {
 			`{"account":"alice","amount":500}`).want(t, 3))
 	}
 	first, second := lose("1"), lose("2")
-	known := []string{"--source", "the bank's statement", "--reference", "2026-03/17"}
+	known := []string{"--source", "the bank's statement", "--reference", "2026-03/17", "--who", "Ada"}
 	settle := func(id events.EffectID, outcome string) []string {
 		return append([]string{"settle", string(id), "--data", dir, "--outcome", outcome}, known...)
 	}
@@ -37,6 +38,11 @@ func TestSettleAndRuns(t *testing.T) {
 	if x := object[wire.Effect](t, effectd(t, append(settle(second.EffectID, "succeeded"), "--json")...).want(t, 0)); x.Outcome != events.OutcomeSucceeded ||
 		x.Reason != events.ReasonOperatorEstablished || x.Evidence.Reference != "2026-03/17" {
 		t.Fatalf("%+v", x)
+	}
+	for _, show := range []string{"get", "history"} {
+		if r := do(show, string(second.EffectID)).want(t, 0); !strings.Contains(r.out, "from the bank's statement: 2026-03/17, seen by Ada") {
+			t.Errorf("%s: %s", show, r.out)
+		}
 	}
 	effectd(t, append(settle(second.EffectID, "failed"), "--json")...).want(t, 1).says(t, "illegal_transition")
 	effectd(t, append(settle(second.EffectID, "perhaps"), "--json")...).want(t, 2)
