@@ -353,10 +353,10 @@ func TestDenialsOfEndpoints(t *testing.T) {
 	eventually(t, "three denials are kept", func() bool { return len(r.denials()) >= 3 })
 	got := []string{}
 	for _, d := range r.denials() {
-		got = append(got, string(d.Verb)+" "+string(d.Code))
+		got = append(got, strings.TrimSpace(string(d.Verb)+" "+string(d.Code)+" "+string(d.RunID)+" "+string(d.CausalID)))
 	}
 	slices.Sort(got)
-	if want := []string{"effect.submit binding_mismatch", "effect.submit unknown_task", "effect.withdraw unknown_effect"}; !slices.Equal(got, want) {
+	if want := []string{"effect.submit binding_mismatch r c", "effect.submit unknown_task r d", "effect.withdraw unknown_effect"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	// By pages, and by the consumers that effectd made.

@@ -57,13 +57,33 @@ func (d *Denials) Noting(serve endpoint.Serve) endpoint.Serve {
 	return func(ctx context.Context, r endpoint.Request) (any, *wire.Error) {
 		reply, refusal := serve(ctx, r)
 		if refusal != nil && slices.Contains(telling, refusal.Code) && !logged(refusal) {
+			denial := d.of(aggregate.Caller{Tenant: r.Caller.Tenant, Principal: r.Caller.Principal}, r.Verb, refusal)
+			var asked about
+			_ = json.Unmarshal(r.Body, &asked) // what is no request names nothing
+			asked.tell(&denial)
 			select {
-			case d.noted <- d.of(aggregate.Caller{Tenant: r.Caller.Tenant, Principal: r.Caller.Principal}, r.Verb, refusal):
+			case d.noted <- denial:
 			default:
 				d.dropped.Add(1)
 			}
 		}
 		return reply, refusal
+	}
+}
+
+// about are the ids that a request may carry.
+type about struct {
+	RunID    *events.RunID    `json:"run_id"`
+	CausalID *events.CausalID `json:"causal_id"`
+}
+
+// tell completes a denial with the ids that were sent: only if they are some.
+func (a about) tell(d *wire.Denial) {
+	if a.RunID != nil && wire.CheckID("run_id", *a.RunID) == nil {
+		d.RunID = *a.RunID
+	}
+	if a.CausalID != nil && wire.CheckID("causal_id", *a.CausalID) == nil {
+		d.CausalID = *a.CausalID
 	}
 }
 

@@ -116,12 +116,7 @@ func (l *line) settle(ctx context.Context, m jetstream.Msg) error {
 func (l *line) denial(refusal *wire.Error, r wire.SubmitRequest, seq uint64) wire.Denial {
 	d := l.denials.of(l.caller, wire.EffectSubmit, refusal)
 	d.RequestSeq = seq
-	if r.RunID != nil && wire.CheckID("run_id", *r.RunID) == nil {
-		d.RunID = *r.RunID
-	}
-	if r.CausalID != nil && wire.CheckID("causal_id", *r.CausalID) == nil {
-		d.CausalID = *r.CausalID
-	}
+	about{RunID: r.RunID, CausalID: r.CausalID}.tell(&d)
 	return d
 }
 
