@@ -2,8 +2,10 @@ package aggregate
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/effectd/effectd/events"
 	"github.com/effectd/effectd/events/wire"
@@ -18,7 +20,7 @@ func (t *turn) reserve(e *Effect, chain []*Task) ([]events.ReservationLine, *wir
 		for _, u := range sortedUnits(amounts) {
 			want, account := amounts[u], task.Accounts[u]
 			if want > account.free() {
-				return nil, wire.FieldError(wire.BudgetExceeded, string(u), "task "+string(task.ID)+" has less left than the effect may cost")
+				return nil, task.exceeded(u, want)
 			}
 			if limit, capped := task.Exposure[u]; capped && want+account.Reserved > limit {
 				return nil, wire.FieldError(wire.ExposureExceeded, string(u), "task "+string(task.ID)+" would be exposed beyond its cap")
@@ -30,6 +32,30 @@ func (t *turn) reserve(e *Effect, chain []*Task) ([]events.ReservationLine, *wir
 		return cmp.Or(cmp.Compare(a.TaskID, b.TaskID), cmp.Compare(a.Unit, b.Unit))
 	})
 	return lines, nil
+}
+
+// exceeded says what the task lacks for an effect.
+func (t *Task) exceeded(u events.Unit, want int64) *wire.Error {
+	account, budgeted := t.Accounts[u]
+	text := fmt.Sprintf("task %s has %d left and the effect may cost %d", t.ID, account.free(), want)
+	if !budgeted {
+		text = fmt.Sprintf("task %s has no budget in this unit, only in %s", t.ID, t.units())
+	}
+	return wire.FieldError(wire.BudgetExceeded, string(u), text)
+}
+
+// units names what the task has budgets in, as many as a message should.
+func (t *Task) units() string {
+	const most = 8
+	var names []string
+	for i, u := range slices.Sorted(maps.Keys(t.Accounts)) {
+		if i == most {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, string(u))
+	}
+	return strings.Join(names, ", ")
 }
 
 // needs is what the admission of an effect reserves at every level.
