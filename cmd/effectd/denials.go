@@ -12,30 +12,21 @@ import (
 // denialsCmd shows pages of denials, newest first.
 type denialsCmd struct {
 	target
-	Limit  int64  `default:"50" placeholder:"N" help:"Denials a page (default: ${default})."`
-	Cursor string `placeholder:"CURSOR" help:"Where the page before ended."`
-	All    bool   `help:"Every page."`
+	paging
 }
 
 // Run implements the command.
 func (c *denialsCmd) Run(e *env) error {
-	r := wire.DenialListRequest{Limit: c.Limit, Cursor: c.Cursor}
+	r := wire.DenialListRequest{Limit: c.Limit}
 	return c.call(e, events.RoleOperator, func(ctx context.Context, l *client.Client) error {
-		for {
+		return c.each(e, func(cursor string) (string, error) {
+			r.Cursor = cursor
 			list, err := l.Denials(ctx, r)
-			if err != nil {
-				return err
+			if err == nil {
+				e.show(list, func(p *page) { denialRows(p, list.Items) })
 			}
-			e.show(list, func(p *page) { denialRows(p, list.Items) })
-			if list.Cursor == "" {
-				return nil
-			}
-			if !c.All {
-				e.note("more: --cursor %s, or --all", list.Cursor)
-				return nil
-			}
-			r.Cursor = list.Cursor
-		}
+			return list.Cursor, err
+		})
 	})
 }
 

@@ -11,14 +11,12 @@ import (
 // listCmd shows pages of effects, newest first.
 type listCmd struct {
 	target
-	State       string `enum:",prepared,permitted,refused,admitted,dispatched,unknown,settled" default:"" placeholder:"STATE" help:"Only in this state: prepared, permitted, refused, admitted, dispatched, unknown or settled."`
-	Operation   string `short:"o" placeholder:"NAME" help:"Only of this operation."`
-	Task        string `short:"t" placeholder:"ID" help:"Only of this task."`
-	Since       string `placeholder:"1h|TIME" help:"Created at or after."`
-	Until       string `placeholder:"1h|TIME" help:"Created before."`
-	Limit       int64  `default:"50" placeholder:"N" help:"Effects a page (default: ${default})."`
-	Cursor      string `placeholder:"CURSOR" help:"Where the page before ended."`
-	All         bool   `help:"Every page."`
+	State     string `enum:",prepared,permitted,refused,admitted,dispatched,unknown,settled" default:"" placeholder:"STATE" help:"Only in this state: prepared, permitted, refused, admitted, dispatched, unknown or settled."`
+	Operation string `short:"o" placeholder:"NAME" help:"Only of this operation."`
+	Task      string `short:"t" placeholder:"ID" help:"Only of this task."`
+	Since     string `placeholder:"1h|TIME" help:"Created at or after."`
+	Until     string `placeholder:"1h|TIME" help:"Created before."`
+	paging
 	MinPosition string `name:"min-position" placeholder:"SEQ.N" help:"Answer from this position of the log or later."`
 }
 
@@ -29,27 +27,20 @@ func (c *listCmd) Run(e *env) error {
 		return err
 	}
 	return c.call(e, events.RoleOperator, func(ctx context.Context, l *client.Client) error {
-		for {
+		return c.each(e, func(cursor string) (string, error) {
+			r.Cursor = cursor
 			list, err := l.List(ctx, r)
-			if err != nil {
-				return err
+			if err == nil {
+				e.show(list, func(p *page) { effectRows(p, list.Items, e.now()) })
 			}
-			e.show(list, func(p *page) { effectRows(p, list.Items, e.now()) })
-			if list.Cursor == "" {
-				return nil
-			}
-			if !c.All {
-				e.note("more: --cursor %s, or --all", list.Cursor)
-				return nil
-			}
-			r.Cursor = list.Cursor
-		}
+			return list.Cursor, err
+		})
 	})
 }
 
 func (c *listCmd) request(e *env) (wire.ListRequest, error) {
 	r := wire.ListRequest{State: c.State, Operation: events.OperationName(c.Operation), TaskID: events.TaskID(c.Task),
-		Limit: c.Limit, Cursor: c.Cursor, MinPosition: c.MinPosition}
+		Limit: c.Limit, MinPosition: c.MinPosition}
 	var err error
 	if r.Since, err = moment("since", c.Since, e.now(), -1); err != nil {
 		return r, err

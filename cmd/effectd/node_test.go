@@ -170,6 +170,15 @@ func TestEffects(t *testing.T) {
 		t.Errorf("bob is charged %d times", n)
 	}
 
+	one := do("list", "--json", "--limit", "1").want(t, 0).says(t, "more: --cursor ", "--all")
+	cursor := object[wire.List[wire.Effect]](t, one).Cursor
+	if rest := object[wire.List[wire.Effect]](t, do("list", "--json", "--cursor", cursor).want(t, 0)); len(rest.Items) != 2 || rest.Items[1].EffectID != first.EffectID {
+		t.Errorf("the second page: %+v", rest.Items)
+	}
+	if all := do("list", "--json", "--limit", "1", "--all").want(t, 0); strings.Count(all.out, "\n") != 3 || !inOrder(all.out, string(lost.EffectID), string(first.EffectID)) {
+		t.Error(all.out)
+	}
+
 	held := object[wire.Effect](t, effectdWith(t, `{"account":"carol","amount":1}`, "prepare", "--json", "-t", "shop", "-o", "charge", "--service", "till", "-", "--data", dir).want(t, 0))
 	do("admit", string(held.EffectID)).want(t, 1).says(t, "effect_context_mismatch")
 	held = object[wire.Effect](t, effectdWith(t, `{"account":"carol","amount":1}`, "prepare", "--json", "-t", "shop", "-o", "charge", "--service", "till", "-", "--data", dir).want(t, 0))

@@ -21,31 +21,22 @@ import (
 // pendingCmd shows what waits for approval, newest first.
 type pendingCmd struct {
 	target
-	Limit       int64  `default:"50" placeholder:"N" help:"Effects a page (default: ${default})."`
-	Cursor      string `placeholder:"CURSOR" help:"Where the page before ended."`
-	All         bool   `help:"Every page."`
+	paging
 	MinPosition string `name:"min-position" placeholder:"SEQ.N" help:"Answer from this position of the log or later."`
 }
 
 // Run implements the command.
 func (c *pendingCmd) Run(e *env) error {
-	r := wire.PendingRequest{Limit: c.Limit, Cursor: c.Cursor, MinPosition: c.MinPosition}
+	r := wire.PendingRequest{Limit: c.Limit, MinPosition: c.MinPosition}
 	return c.call(e, events.RoleApprover, func(ctx context.Context, l *client.Client) error {
-		for {
+		return c.each(e, func(cursor string) (string, error) {
+			r.Cursor = cursor
 			list, err := l.Pending(ctx, r)
-			if err != nil {
-				return err
+			if err == nil {
+				e.show(list, func(p *page) { pendingRows(p, list.Pending, e.now()) })
 			}
-			e.show(list, func(p *page) { pendingRows(p, list.Pending, e.now()) })
-			if list.Cursor == "" {
-				return nil
-			}
-			if !c.All {
-				e.note("more: --cursor %s, or --all", list.Cursor)
-				return nil
-			}
-			r.Cursor = list.Cursor
-		}
+			return list.Cursor, err
+		})
 	})
 }
 
