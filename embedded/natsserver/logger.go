@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 )
 
@@ -17,7 +18,15 @@ type serverLog struct {
 func (l *serverLog) Noticef(format string, v ...any) { l.write(slog.LevelDebug, format, v) }
 func (l *serverLog) Debugf(format string, v ...any)  { l.write(slog.LevelDebug, format, v) }
 func (l *serverLog) Warnf(format string, v ...any)   { l.write(slog.LevelWarn, format, v) }
-func (l *serverLog) Errorf(format string, v ...any)  { l.write(slog.LevelError, format, v) }
+
+// Errorf passes an error on. What a user may not do is the user's fault.
+func (l *serverLog) Errorf(format string, v ...any) {
+	level := slog.LevelError
+	if strings.Contains(format, "Publish Violation") || strings.Contains(format, "Subscription Violation") {
+		level = slog.LevelWarn
+	}
+	l.write(level, format, v)
+}
 
 // Tracef is never turned on: traces hold payloads.
 func (l *serverLog) Tracef(string, ...any) {}
