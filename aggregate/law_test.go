@@ -164,6 +164,18 @@ func TestPermitEndsWithTheEarliest(t *testing.T) {
 	if got := permitted(cmd); got != 300*time.Second {
 		t.Errorf("the permit lives %s, want 300 s", got)
 	}
+	seen := rehearsal.Contract(strings.NewReplacer("version: 1", "version: 3", "from: precondition.etag}", "from: precondition.etag, validity: 20s}").Replace(rehearsal.Charge(1).Text))
+	done(t, w.Do(aggregate.RegisterOperation{Contract: seen}))
+	cmd = charge("4")
+	cmd.Request.Version, cmd.Request.Precondition = 3, events.Raw(`{"etag":"x"}`)
+	if got := permitted(cmd); got != 20*time.Second {
+		t.Errorf("what the producer saw is worth 20 s, the permit lives %s", got)
+	}
+	cmd = charge("5")
+	cmd.Request.Version = 3
+	if got := permitted(cmd); got != 300*time.Second {
+		t.Errorf("without a precondition the permit lives %s, want 300 s", got)
+	}
 	cmd = charge("3")
 	cmd.Request.Version, cmd.ExpiresAt = 1, w.At.Add(10*time.Second)
 	if got := permitted(cmd); got > 10*time.Second {

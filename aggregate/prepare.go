@@ -147,7 +147,7 @@ func (c Prepare) bind(t *turn, user events.User, chain []*Task) (*events.Prepare
 			}
 		}
 	}
-	expires := c.expiry(t, contract.Expires, chain)
+	expires := c.expiry(t, contract.Lifetime(r.Precondition != nil), chain)
 	if expires <= t.in.At {
 		return nil, wire.FieldError(wire.Expired, "expires_at", "it is not in the future of ledger time")
 	}

@@ -70,7 +70,7 @@ func (a *Audit) contracted(e *life) {
 	}
 	a.check(ruleAuthority, !c.retired, Unauthorized, "the operation version is retired")
 	a.check(ruleContracts, b.Adapter.Kind == c.Kind, ContractMismatch, "the adapter is not the contract's")
-	a.check(ruleContracts, b.ExpiresAt <= a.now.Add(c.Expires), ContractMismatch, "the binding outlives what the contract allows")
+	a.check(ruleContracts, b.ExpiresAt <= a.now.Add(c.Lifetime(b.Precondition != nil)), ContractMismatch, "the binding outlives what the contract allows")
 	if e.prepared.PayloadRef != "" {
 		return // the payload is elsewhere, and may be shredded
 	}

@@ -22,7 +22,7 @@ type Exec struct {
 // Precondition says how the state that the producer saw is passed on.
 type Precondition struct {
 	Header   string        // kind http
-	Validity time.Duration // after which a permit that relies on it ends; 0 without bound
+	Validity time.Duration // of what the producer saw: a binding that relies on it lives no longer; 0: no bound
 
 	from *program
 }

@@ -107,6 +107,15 @@ func (c *Contract) Exposed(p Payload) map[string]any {
 	return out
 }
 
+// Lifetime is the longest life of a binding; with a precondition, not longer than
+// that is worth anything.
+func (c *Contract) Lifetime(conditional bool) time.Duration {
+	if p := c.Precondition; conditional && p != nil && p.Validity > 0 {
+		return min(c.Expires, p.Validity)
+	}
+	return c.Expires
+}
+
 // Compile reads a contract. The error is [Faults]; file is how they name the text.
 func Compile(file string, source []byte) (*Contract, error) {
 	c := &compiler{file: file}
