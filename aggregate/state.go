@@ -117,6 +117,14 @@ func (s *State) EachTask(f func(*Task) bool) {
 	s.tasks.Scan(func(_ string, t *Task) bool { return f(t) })
 }
 
+// TasksAfter calls f for the tasks of a tenant in the order of their ids, behind
+// one of them, until f returns false.
+func (s *State) TasksAfter(tenant events.Tenant, id events.TaskID, f func(*Task) bool) {
+	s.tasks.Ascend(taskKey(tenant, id), func(_ string, t *Task) bool {
+		return t.Tenant == tenant && (t.ID == id || f(t))
+	})
+}
+
 // Holding is the number of effects that hold a reservation: admitted, dispatched
 // and unknown ones.
 func (s *State) Holding() int { return s.holding }

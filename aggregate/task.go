@@ -63,6 +63,16 @@ func (t *Task) clone() *Task {
 	return &c
 }
 
+// Under reports whether a task is another one or a descendant of it.
+func (s *State) Under(t *Task, id events.TaskID) bool {
+	for _, a := range s.ancestry(t.Tenant, t.ID) {
+		if a.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
 // ancestry returns the task and its ancestors, the task first; nil if the task
 // does not exist.
 func (s *State) ancestry(tenant events.Tenant, id events.TaskID) []*Task {

@@ -54,6 +54,7 @@ func (q *Queries) Serve() map[wire.Verb]endpoint.Serve {
 		wire.EffectHistory: serve(q.history),
 		wire.PermitPending: serve(q.pending),
 		wire.TaskGet:       serve(q.task),
+		wire.TaskList:      serve(q.tasks),
 		wire.RunGet:        serve(q.run),
 		wire.OperationList: serve(q.operations),
 		wire.LedgerStatus:  serve(q.status),

@@ -26,7 +26,7 @@ type cli struct {
 	Reconcile   reconcileCmd   `cmd:"" group:"operate" help:"Ask the service about one unknown effect."`
 	Settle      settleCmd      `cmd:"" group:"operate" help:"State what became of an unknown effect, with evidence."`
 	Acknowledge acknowledgeCmd `cmd:"" group:"operate" help:"Accept the risk of an unknown effect; it stays unknown."`
-	Task        taskCmd        `cmd:"" group:"operate" help:"Budgets: open, get, close."`
+	Task        taskCmd        `cmd:"" group:"operate" help:"Budgets: open, get, tree, close."`
 	Run         runCmd         `cmd:"" group:"operate" help:"Runs: get, cancel, finish."`
 	Operation   operationCmd   `cmd:"" group:"operate" help:"Registered contracts: list."`
 	Policy      policyCmd      `cmd:"" group:"operate" help:"The owner's Cedar policy: show, check, test, apply."`

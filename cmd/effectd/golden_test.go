@@ -100,6 +100,17 @@ func TestTables(t *testing.T) {
 		{Name: "charge", Version: 2, Adapter: "http", Units: []events.Unit{"usd_cents"}, Supports: map[string]bool{"query": true, "idempotency": true, "preview": false}, Description: "Charge a card account."},
 		{Name: "note", Version: 1, Adapter: "file", Retired: true},
 	}
+	budgets := func(most, spent, held, unknown, free int64) map[events.Unit]wire.Budget {
+		return map[events.Unit]wire.Budget{"usd_cents": {Max: most, Spent: spent, Reserved: held, Unknown: unknown, Available: free}, "effects": {Max: 9, Available: 9}}
+	}
+	tasks := []wire.Task{
+		{TaskID: "anna", Parent: "shop", ExpiresAt: goldenAt(time.Hour), Budgets: budgets(2000, 500, 0, 0, 1500)},
+		{TaskID: "bert", Parent: "shop", ExpiresAt: goldenAt(-time.Minute), Budgets: budgets(3000, 700, 700, 700, 1600), Exposure: events.Amounts{"usd_cents": 1000}},
+		{TaskID: "one", Parent: "anna", ExpiresAt: goldenAt(time.Hour), Budgets: budgets(1000, 0, 0, 0, 1000)},
+		{TaskID: "shop", ExpiresAt: goldenAt(time.Hour), Budgets: task.Budgets, Exposure: task.Exposure},
+		{TaskID: "stray", Parent: "not-mine", ExpiresAt: goldenAt(time.Hour), Closed: task.Closed, Budgets: budgets(1, 0, 0, 0, 1)},
+		{TaskID: "two", Parent: "anna", ExpiresAt: goldenAt(time.Hour), Budgets: budgets(1000, 0, 0, 0, 1000)},
+	}
 	finding := &audit.Finding{Code: "duplicate_causal_id", Position: events.Position{Seq: 9, Index: 1}, Message: "another effect has it"}
 	for name, write := range map[string]func(*page){
 		"effect_settled":  func(p *page) { effectPage(p, goldenEffect(), goldenNow) },
@@ -115,6 +126,7 @@ func TestTables(t *testing.T) {
 		"statement":  func(p *page) { statementPage(p, goldenStatement(), goldenPending(), goldenNow) },
 		"history":    func(p *page) { timeline(p, goldenSteps()) },
 		"task":       func(p *page) { taskPage(p, task, goldenNow) },
+		"tree":       func(p *page) { treeRows(p, tasks, goldenNow) },
 		"status":     func(p *page) { statusPage(p, status) },
 		"denials":    func(p *page) { denialRows(p, denials) },
 		"operations": func(p *page) { operationRows(p, operations) },

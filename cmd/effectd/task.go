@@ -16,6 +16,7 @@ import (
 type taskCmd struct {
 	Open  taskOpenCmd  `cmd:"" help:"Open a task with budgets; its holders may use it."`
 	Get   taskGetCmd   `cmd:"" help:"Show a task: what is spent, held and left."`
+	Tree  taskTreeCmd  `cmd:"" help:"Draw tasks below each other, with what is spent, held and left."`
 	Close taskCloseCmd `cmd:"" help:"Close a task; its and its descendants' authority ends."`
 }
 

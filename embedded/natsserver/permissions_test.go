@@ -18,7 +18,7 @@ var everyVerb = wire.Verbs()
 // roleMatrix is written out, not computed: P producer, O operator, A approver,
 // U auditor, E executor.
 var roleMatrix = map[wire.Verb]string{
-	wire.TaskOpen: "PO", wire.TaskCloseVerb: "PO", wire.TaskGet: "POU",
+	wire.TaskOpen: "PO", wire.TaskCloseVerb: "PO", wire.TaskGet: "POU", wire.TaskList: "POU",
 	wire.EffectPrepare: "P", wire.EffectAdmit: "P", wire.EffectSubmit: "P", wire.EffectWithdraw: "P",
 	wire.EffectGet: "POAU", wire.EffectList: "POAU", wire.EffectHistory: "POAU", wire.LedgerConfirm: "O",
 	wire.PermitPending: "A", wire.PermitApprove: "A", wire.PermitDeny: "A", wire.PermitRevoke: "O",

@@ -14,17 +14,17 @@ var anyRole = []wire.Verb{wire.OperationList, wire.LedgerStatus}
 // the ledger; here is only who may ask.
 var verbs = map[events.Role][]wire.Verb{
 	events.RoleProducer: {
-		wire.TaskOpen, wire.TaskCloseVerb, wire.TaskGet,
+		wire.TaskOpen, wire.TaskCloseVerb, wire.TaskGet, wire.TaskList,
 		wire.EffectPrepare, wire.EffectAdmit, wire.EffectSubmit, wire.EffectGet, wire.EffectList, wire.EffectHistory, wire.EffectWithdraw,
 		wire.RunCancel, wire.RunFinish, wire.RunGet,
 	},
 	events.RoleOperator: {
-		wire.TaskOpen, wire.TaskCloseVerb, wire.TaskGet,
+		wire.TaskOpen, wire.TaskCloseVerb, wire.TaskGet, wire.TaskList,
 		wire.EffectGet, wire.EffectList, wire.EffectHistory, wire.PermitRevoke, wire.LedgerConfirm,
 		wire.EffectReconcile, wire.EffectSettle, wire.EffectAcknowledge, wire.DenialsRead,
 	},
 	events.RoleApprover: {wire.PermitPending, wire.PermitApprove, wire.PermitDeny, wire.EffectGet, wire.EffectList, wire.EffectHistory},
-	events.RoleAuditor:  {wire.EffectGet, wire.EffectList, wire.EffectHistory, wire.TaskGet, wire.DenialsRead},
+	events.RoleAuditor:  {wire.EffectGet, wire.EffectList, wire.EffectHistory, wire.TaskGet, wire.TaskList, wire.DenialsRead},
 	events.RoleExecutor: {},
 }
 

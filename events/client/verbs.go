@@ -23,6 +23,11 @@ func (c *Client) TaskGet(ctx context.Context, r wire.TaskGetRequest) (wire.Task,
 	return Call[wire.TaskGetRequest, wire.Task](ctx, c, wire.TaskGet, r)
 }
 
+// TaskList reads a page of tasks, in the order of their ids.
+func (c *Client) TaskList(ctx context.Context, r wire.TaskListRequest) (wire.List[wire.Task], error) {
+	return Call[wire.TaskListRequest, wire.List[wire.Task]](ctx, c, wire.TaskList, r)
+}
+
 // Prepare binds an effect exactly, without authority.
 func (c *Client) Prepare(ctx context.Context, r wire.PrepareRequest) (wire.Effect, error) {
 	return Call[wire.PrepareRequest, wire.Effect](ctx, c, wire.EffectPrepare, r)

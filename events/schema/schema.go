@@ -12,6 +12,7 @@ var requests = map[wire.Verb]reflect.Type{
 	wire.TaskOpen:          reflect.TypeFor[wire.TaskOpenRequest](),
 	wire.TaskCloseVerb:     reflect.TypeFor[wire.TaskCloseRequest](),
 	wire.TaskGet:           reflect.TypeFor[wire.TaskGetRequest](),
+	wire.TaskList:          reflect.TypeFor[wire.TaskListRequest](),
 	wire.EffectPrepare:     reflect.TypeFor[wire.PrepareRequest](),
 	wire.EffectAdmit:       reflect.TypeFor[wire.AdmitRequest](),
 	wire.EffectSubmit:      reflect.TypeFor[wire.SubmitRequest](),
@@ -54,6 +55,7 @@ var replies = map[string]reflect.Type{
 	"permit.pending":       reflect.TypeFor[wire.PendingList](),
 	"run":                  reflect.TypeFor[wire.Run](),
 	"task":                 reflect.TypeFor[wire.Task](),
+	"task.list":            reflect.TypeFor[wire.List[wire.Task]](),
 }
 
 // All returns every schema by name, in canonical form: "entry",

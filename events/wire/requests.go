@@ -34,6 +34,8 @@ const (
 	LedgerStatus      Verb = "ledger.status"
 	// DenialsRead answers with the denials of the tenant, newest first.
 	DenialsRead Verb = "denial.list"
+	// TaskList answers with the tasks that the caller may read, in the order of their ids.
+	TaskList Verb = "task.list"
 )
 
 // Verbs lists every verb.
@@ -42,6 +44,7 @@ func Verbs() []Verb {
 		TaskOpen, TaskCloseVerb, TaskGet, EffectPrepare, EffectAdmit, EffectSubmit, EffectGet, EffectList, EffectWithdraw,
 		PermitPending, PermitApprove, PermitDeny, PermitRevoke, EffectReconcile, EffectSettle, EffectAcknowledge,
 		RunCancel, RunFinish, RunGet, OperationList, LedgerStatus, EffectHistory, LedgerConfirm, DenialsRead,
+		TaskList,
 	}
 }
 
@@ -65,6 +68,14 @@ type (
 	// TaskGetRequest reads a task.
 	TaskGetRequest struct {
 		TaskID      events.TaskID `json:"task_id"`
+		MinPosition string        `json:"min_position,omitzero"`
+	}
+	// TaskListRequest reads tasks in the order of their ids: all, or one and what
+	// is below it. A cursor is the last id of a page.
+	TaskListRequest struct {
+		Under       events.TaskID `json:"under,omitzero"`
+		Limit       int64         `json:"limit,omitzero"`
+		Cursor      events.TaskID `json:"cursor,omitzero"`
 		MinPosition string        `json:"min_position,omitzero"`
 	}
 	// SealedContext are the context fields of a request; an admission must

@@ -42,6 +42,11 @@ func (r *TaskGetRequest) check() *Error {
 	return firstOf(CheckID("task_id", r.TaskID), CheckPosition("min_position", r.MinPosition))
 }
 
+func (r *TaskListRequest) check() *Error {
+	return firstOf(CheckOptionalID("under", r.Under), CheckOptionalID("cursor", r.Cursor), CheckAmount("limit", r.Limit),
+		CheckPosition("min_position", r.MinPosition))
+}
+
 // check wants what a context can be sealed with: an empty field would be
 // sealed like an absent one.
 func (c *SealedContext) check() *Error {
