@@ -48,7 +48,7 @@ type (
 	ChangeAccess struct{ Users []events.User }
 	// Sweep does what is due by ledger time: expiries, lost dispatchers,
 	// interrupted attempts; and, with Recheck, ends what a change of law ended.
-	// At most Limit effects are touched.
+	// At most Limit effects are touched, and a bounded number looked at.
 	Sweep struct {
 		Limit   int
 		Recheck bool

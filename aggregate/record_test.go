@@ -1,6 +1,7 @@
 package aggregate_test
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -178,6 +179,25 @@ func TestRecheckGoesOn(t *testing.T) {
 		}
 	}
 	if rounds != 3 || w.State.Open() != 0 {
+		t.Fatalf("%d rounds, %d effects are open", rounds, w.State.Open())
+	}
+}
+
+// TestRecheckIsBounded also where it ends nothing: nobody waits for a look at every
+// effect that is open.
+func TestRecheckIsBounded(t *testing.T) {
+	w := rehearsal.New()
+	for i := range 40 {
+		done(t, w.Do(charge(strconv.Itoa(i))))
+	}
+	done(t, w.Do(aggregate.ChangePolicy{Text: rehearsal.Policy + "\n// as before"}))
+	rounds, next := 1, events.EffectID("")
+	for ; ; rounds++ {
+		if next = done(t, w.Do(aggregate.Sweep{Limit: 1, Recheck: true, From: next})).Next; next == "" {
+			break
+		}
+	}
+	if rounds != 5 || w.State.Open() != 40 {
 		t.Fatalf("%d rounds, %d effects are open", rounds, w.State.Open())
 	}
 }

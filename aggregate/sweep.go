@@ -42,6 +42,10 @@ func (s *State) orphaned(e *Effect) bool {
 	return false
 }
 
+// looksPerEnd is how many effects a recheck looks at, for each that it may end,
+// before others have their turn: most of them are as right as before.
+const looksPerEnd = 8
+
 // decide does what time or a change of law has made due.
 func (c Sweep) decide(t *turn) *wire.Error {
 	left := c.Limit
@@ -52,11 +56,13 @@ func (c Sweep) decide(t *turn) *wire.Error {
 	if !c.Recheck {
 		return nil
 	}
+	looks := looksPerEnd * c.Limit
 	t.s.open.Copy().Ascend(string(c.From), func(_ string, id events.EffectID) bool {
-		if left <= 0 {
+		if left <= 0 || looks <= 0 {
 			t.d.Next = id
 			return false
 		}
+		looks--
 		e := t.s.Effect(id)
 		if reason := t.s.ended(e, t.in.At); reason != "" {
 			t.end(e, events.SystemActor, reason)
