@@ -129,8 +129,8 @@ func (s *State) ended(e *Effect, at events.Instant) events.Reason {
 	return events.ReasonPolicyDenied
 }
 
-// lapsed is the part of [State.ended] that needs no policy: what reads show at
-// once.
+// lapsed is the part of [State.ended] that nothing undoes: what reads show at
+// once. A policy may be changed back before its end of an effect is recorded.
 func (s *State) lapsed(e *Effect, at events.Instant) events.Reason {
 	if at >= e.ExpiresAt() {
 		return events.ReasonExpired

@@ -188,7 +188,7 @@ func (s *story) showRun() string {
 	if r == nil {
 		return "no run"
 	}
-	v := s.State.RunView(r)
+	v := s.State.RunView(r, s.At)
 	out := fmt.Sprintf("of %s outcome=%q cancelled=%v", v.Principal, v.Outcome, v.Cancelled)
 	for _, state := range wire.States() {
 		if n := v.Effects[state]; n > 0 {

@@ -95,13 +95,17 @@ func (s *State) TaskView(t *Task) *wire.Task {
 	return v
 }
 
-// RunView is the reply about a run.
-func (s *State) RunView(r *Run) *wire.Run {
+// RunView is the reply about a run as of ledger time at: it counts effects in the
+// states that [State.View] shows.
+func (s *State) RunView(r *Run, at events.Instant) *wire.Run {
 	v := &wire.Run{RunID: r.ID, Principal: r.Principal, Outcome: r.Outcome, Cancelled: r.Cancelled, Effects: map[wire.State]int64{}, Position: s.head.Last}
 	s.eachInRun(r.Tenant, r.ID, func(c *Causal) bool {
 		state := c.State
 		if e := s.Effect(c.EffectID); e != nil {
 			state = e.State
+			if e.beforeAdmission() && s.lapsed(e, at) != "" {
+				state = wire.StateRefused
+			}
 		}
 		v.Effects[state]++
 		return true

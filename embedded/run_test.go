@@ -25,7 +25,7 @@ func TestRunCancelled(t *testing.T) {
 	other := r.submitAndGo("another", "c")
 	for _, repeat := range []bool{false, true} {
 		run, err := p.RunCancel(t.Context(), wire.RunRequest{RunID: "r", Reason: "enough"})
-		if err != nil || !run.Cancelled || run.Repeat != repeat {
+		if err != nil || !run.Cancelled || run.Repeat != repeat || run.Effects[wire.StateRefused] != 1 {
 			t.Fatal(run, err)
 		}
 	}

@@ -19,5 +19,5 @@ func (q *Queries) run(ctx context.Context, c aggregate.Caller, r wire.RunRequest
 	if !known || user.Role != events.RoleProducer || run == nil || run.Principal != c.Principal {
 		return nil, wire.NoSuchRun()
 	}
-	return state.RunView(run), nil
+	return state.RunView(run, q.projection.now(state)), nil
 }

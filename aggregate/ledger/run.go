@@ -28,7 +28,7 @@ func (e *Endpoints) run(ctx context.Context, c aggregate.Caller, cmd aggregate.C
 	if refusal != nil {
 		return nil, refusal
 	}
-	v := o.State.RunView(o.State.Run(c.Tenant, o.RunID))
+	v := o.State.RunView(o.State.Run(c.Tenant, o.RunID), o.At)
 	v.Repeat = o.Repeat
 	return v, nil
 }
