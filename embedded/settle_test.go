@@ -184,3 +184,31 @@ func TestAcknowledged(t *testing.T) {
 	}
 	s.served(t, 2)
 }
+
+// Nobody reconciles, settles or acknowledges an effect of their own, not even as an
+// operator by now.
+func TestNobodySettlesTheirOwn(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.answers(lose)
+	r := running(t, s)
+	e := r.submit("r", "c")
+	unknownFor(t, e, events.ReasonResponseLost)
+	if err := r.home().RemoveUser("main", "producer"); err != nil {
+		t.Fatal(err)
+	}
+	r.known("producer", events.RoleOperator)
+	p, before := r.another("producer"), r.last()
+	_, err := p.Settle(t.Context(), wire.SettleRequest{EffectID: e.EffectID, Outcome: events.OutcomeSucceeded, Evidence: evidence})
+	refusedWith(t, err, wire.Forbidden)
+	_, err = p.Acknowledge(t.Context(), wire.EffectReasonRequest{EffectID: e.EffectID, Reason: "mine"})
+	refusedWith(t, err, wire.Forbidden)
+	_, err = p.Reconcile(t.Context(), wire.ReconcileRequest{EffectID: e.EffectID})
+	refusedWith(t, err, wire.Forbidden)
+	if last := r.last(); last != before {
+		t.Errorf("%d entries of refused requests", last-before)
+	}
+	unknownFor(t, r.get(e.EffectID), events.ReasonResponseLost)
+	settledAs(t, r.reconcile(e.EffectID), events.OutcomeSucceeded) // another operator may
+	s.served(t, 1)
+}

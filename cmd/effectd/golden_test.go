@@ -123,7 +123,11 @@ func TestTables(t *testing.T) {
 			pendingRows(p, []wire.Pending{*goldenPending(), {EffectID: "01JNB8QZ2M6T7W6Q3Z5X9K4C1E", Operation: "note", Resource: "note/a", Exposed: events.Raw(`{}`),
 				Budget: map[events.Unit]wire.BudgetChange{"effects": {Before: 3, After: 2}}, ExpiresAt: goldenAt(-time.Second)}}, goldenNow)
 		},
-		"statement":  func(p *page) { statementPage(p, goldenStatement(), goldenPending(), goldenNow) },
+		"statement": func(p *page) { statementPage(p, goldenStatement(), goldenPending(), goldenNow) },
+		"settlement": func(p *page) {
+			settlementPage(p, &policy.Settlement{V: 1, LedgerID: "01JNB8", EffectID: "01JNB8QZ2M6T7W6Q3Z5X9K4C1D", BindingDigest: "ab12", Outcome: events.OutcomeNoEffect,
+				EvidenceSHA256: "cd34", Operator: "main/operator", IssuedAt: goldenAt(0)}, unknownEffect(), events.Raw(`{"reference":"2026-03/17","source":"the bank's statement","who":"`+"\u202e"+`Anna"}`))
+		},
 		"history":    func(p *page) { timeline(p, goldenSteps()) },
 		"task":       func(p *page) { taskPage(p, task, goldenNow) },
 		"tree":       func(p *page) { treeRows(p, tasks, goldenNow) },

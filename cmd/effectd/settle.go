@@ -12,10 +12,24 @@ type settleCmd struct {
 	target
 	which
 	Outcome   string `required:"" enum:"succeeded,failed,partial,no_effect" help:"What is proven: ${enum}. What is not known is not settled."`
-	Source    string `required:"" placeholder:"TEXT" help:"Where that is known from, such as the service's own books."`
-	Reference string `required:"" placeholder:"TEXT" help:"What to look up there."`
+	Source    string `placeholder:"TEXT" help:"Where that is known from, such as the service's own books."`
+	Reference string `placeholder:"TEXT" help:"What to look up there."`
 	Who       string `placeholder:"TEXT" help:"Who looked (default: who runs this)."`
+	Evidence  string `placeholder:"JSON" help:"Instead of these three: a document that has them, and whatever else is to be kept: JSON, @FILE, or - for standard input."`
+	Sign      bool   `help:"Sign it though it frees nothing; that nothing happened is always signed."`
 	Yes       bool   `short:"y" help:"Sign without asking."`
+}
+
+// Validate wants one way of giving the evidence; kong calls it.
+func (c *settleCmd) Validate() error {
+	if err := c.which.Validate(); err != nil {
+		return err
+	}
+	parts := c.Source != "" && c.Reference != ""
+	if none := c.Source == "" && c.Reference == "" && c.Who == ""; c.Evidence == "" && !parts || c.Evidence != "" && !none {
+		return &usage{"say where the outcome is known from: --source and --reference, or --evidence", ""}
+	}
+	return nil
 }
 
 // Run implements the command.
@@ -28,6 +42,13 @@ func (c *settleCmd) settle(e *env) error {
 	if err != nil {
 		return err
 	}
+	operator := events.ActorOf(who.tenant, who.principal)
+	evidence := events.CanonicalOf(map[string]any{"who": or(c.Who, string(operator)), "source": c.Source, "reference": c.Reference})
+	if c.Evidence != "" {
+		if evidence, err = document(e.in, "evidence", c.Evidence); err != nil {
+			return err
+		}
+	}
 	l, err := who.dial()
 	if err != nil {
 		return err
@@ -37,10 +58,8 @@ func (c *settleCmd) settle(e *env) error {
 	if err != nil {
 		return err
 	}
-	operator := events.ActorOf(who.tenant, who.principal)
-	request := wire.SettleRequest{EffectID: id, Outcome: events.Outcome(c.Outcome),
-		Evidence: events.CanonicalOf(map[string]any{"who": or(c.Who, string(operator)), "source": c.Source, "reference": c.Reference})}
-	if request.Outcome == events.OutcomeNoEffect {
+	request := wire.SettleRequest{EffectID: id, Outcome: events.Outcome(c.Outcome), Evidence: evidence}
+	if c.Sign || request.Outcome == events.OutcomeNoEffect {
 		if err := c.sign(e, l, who, &request); err != nil {
 			return err
 		}
@@ -49,7 +68,7 @@ func (c *settleCmd) settle(e *env) error {
 	return e.effect(&x, changed(err), false)
 }
 
-// sign shows the statement that nothing happened, and signs it.
+// sign shows the statement that is to be signed, and signs it.
 func (c *settleCmd) sign(e *env, l *client.Client, who identity, r *wire.SettleRequest) error {
 	x, err := l.Get(e.ctx, wire.GetRequest{EffectID: r.EffectID})
 	if err != nil {
@@ -61,17 +80,7 @@ func (c *settleCmd) sign(e *env, l *client.Client, who identity, r *wire.SettleR
 	}
 	s := policy.Settlement{V: events.Format, LedgerID: status.LedgerID, EffectID: x.EffectID, BindingDigest: x.BindingDigest, Outcome: r.Outcome,
 		EvidenceSHA256: events.DigestBytes(r.Evidence), Operator: events.ActorOf(who.tenant, who.principal), IssuedAt: events.InstantOf(e.now())}
-	err = e.agreed(c.Yes, func(p *page) {
-		p.field("state", "that "+string(x.Operation)+" "+x.Resource+" had no effect")
-		p.field("frees", amountsText(x.MaxCost))
-		p.field("known from", c.Source)
-		p.field("reference", c.Reference)
-		p.field("effect", string(s.EffectID))
-		p.field("binding", string(s.BindingDigest))
-		p.field("ledger", string(s.LedgerID))
-		p.field("signed by", string(s.Operator))
-	})
-	if err != nil {
+	if err := e.agreed(c.Yes, func(p *page) { settlementPage(p, &s, &x, r.Evidence) }); err != nil {
 		return err
 	}
 	signed, err := who.sign(s.Text())
@@ -80,4 +89,22 @@ func (c *settleCmd) sign(e *env, l *client.Client, who identity, r *wire.SettleR
 	}
 	r.Statement, r.Signature, r.PublicKey = signed.Statement, signed.Signature, signed.PublicKey
 	return nil
+}
+
+// settlementPage says what a signature will mean: the statement, what it does to
+// the budget, and every member of the evidence.
+func settlementPage(p *page, s *policy.Settlement, x *wire.Effect, evidence events.Raw) {
+	did := map[events.Outcome]string{events.OutcomeSucceeded: "succeeded", events.OutcomeFailed: "failed", events.OutcomePartial: "was done in part",
+		events.OutcomeNoEffect: "had no effect"}
+	p.field("state", "that "+string(x.Operation)+" "+x.Resource+" "+did[s.Outcome])
+	if s.Outcome == events.OutcomeNoEffect {
+		p.field("frees", amountsText(x.MaxCost))
+	} else {
+		p.field("charges", amountsText(x.MaxCost))
+	}
+	p.field("evidence", fieldWords(evidence))
+	p.field("effect", string(s.EffectID))
+	p.field("binding", string(s.BindingDigest))
+	p.field("ledger", string(s.LedgerID))
+	p.field("signed by", string(s.Operator))
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -47,7 +49,26 @@ func TestSettleAndRuns(t *testing.T) {
 	effectd(t, append(settle(second.EffectID, "failed"), "--json")...).want(t, 1).says(t, "illegal_transition")
 	effectd(t, append(settle(second.EffectID, "perhaps"), "--json")...).want(t, 2)
 
-	if r := do("run", "finish", "r", "succeeded").want(t, 0); !inOrder(r.out, "outcome", "succeeded", "settled", "2") {
+	// A document has whatever the operator wants kept; other outcomes are signed if asked.
+	third := lose("3")
+	file := filepath.Join(dir, "call.json")
+	if err := os.WriteFile(file, []byte(`{"source": "a call", "reference": "ticket 12", "who": "Anna", "said": ["half", "of it"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	partial := []string{"settle", string(third.EffectID), "--data", dir, "--outcome", "partial", "--sign", "--evidence", "@" + file}
+	effectdWith(t, "no\n", partial...).want(t, 1).says(t, "was done in part", "charges", "usd_cents 500", `said ["half","of it"]`, "Sign this?")
+	x := object[wire.Effect](t, effectd(t, append(partial, "--yes", "--json")...).want(t, 0))
+	if x.Outcome != events.OutcomePartial || string(x.Evidence.Named) != `{"reference":"ticket 12","said":["half","of it"],"source":"a call","who":"Anna"}` {
+		t.Fatalf("%+v", x)
+	}
+	if r := effectd(t, append(partial, "--source", "me")...).want(t, 2); !strings.Contains(r.err, "--evidence") {
+		t.Error(r.err)
+	}
+	effectdWith(t, `{"a":1,"a":2}`, "settle", string(third.EffectID), "--data", dir, "--outcome", "partial", "--evidence", "-").want(t, 1).says(t, "invalid_payload", "evidence")
+	effectdWith(t, `{"said":"trust me"}`, "settle", string(lose("4").EffectID), "--data", dir, "--outcome", "partial", "--evidence", "-").want(t, 1).says(t, "invalid_request", "evidence")
+	effectd(t, "settle", "--run-id", "r", "--causal-id", "4", "--data", dir, "--outcome", "failed", "--source", "the books", "--reference", "4").want(t, 0)
+
+	if r := do("run", "finish", "r", "succeeded").want(t, 0); !inOrder(r.out, "outcome", "succeeded", "settled", "4") {
 		t.Error(r.out)
 	}
 	do("run", "cancel", "r").want(t, 1).says(t, "run_finished")

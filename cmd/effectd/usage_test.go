@@ -19,6 +19,8 @@ func TestUsage(t *testing.T) {
 		"missing flag":           "submit {}",
 		"missing argument":       "admit",
 		"named twice":            "history x --run-id a --causal-id b",
+		"no evidence":            "settle x --outcome failed",
+		"half an evidence":       "settle x --outcome failed --source books",
 		"bad amount":             "task open x --budget usd=many",
 		"bad state":              "list --state lost",
 		"bad wait":               "get x --wait long",
