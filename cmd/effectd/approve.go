@@ -21,7 +21,7 @@ type approveCmd struct{ signing }
 
 // Run implements the command.
 func (c *approveCmd) Run(e *env) error {
-	return c.allowed(events.RoleApprover, c.decide(e, policy.DecisionApprove, func(p wire.Pending) string { return p.Statement }, (*client.Client).Approve))
+	return c.decide(e, policy.DecisionApprove, func(p wire.Pending) string { return p.Statement }, (*client.Client).Approve)
 }
 
 // signing is a decision about one effect, signed with the key of who decides. The
@@ -32,43 +32,44 @@ type signing struct {
 	Yes bool `short:"y" help:"Sign without asking."`
 }
 
+// sender sends a signed decision.
+type sender func(*client.Client, context.Context, wire.ApprovalRequest) (wire.Effect, error)
+
 // decide shows what is to be signed, signs it and sends it.
-func (c *signing) decide(e *env, decision string, statement func(wire.Pending) string,
-	send func(*client.Client, context.Context, wire.ApprovalRequest) (wire.Effect, error)) error {
-	who, err := c.identity(events.RoleApprover)
-	if err != nil {
-		return err
+func (c *signing) decide(e *env, decision string, offered func(wire.Pending) string, send sender) error {
+	return c.callAs(e, events.RoleApprover, func(who identity, l *client.Client) error {
+		id, err := c.id(e.ctx, l)
+		if err != nil {
+			return err
+		}
+		list, err := l.Pending(e.ctx, wire.PendingRequest{EffectID: id})
+		if err != nil {
+			return err
+		}
+		if len(list.Pending) == 0 || list.Pending[0].EffectID != id {
+			return e.decided(l, id, decision)
+		}
+		request, err := c.signs(e, who, decision, &list.Pending[0], offered)
+		if err != nil {
+			return err
+		}
+		x, err := send(l, e.ctx, request)
+		return e.effect(&x, changed(err), false)
+	})
+}
+
+// signs checks the statement that the ledger offers, shows it and signs it.
+func (c *signing) signs(e *env, who identity, decision string, p *wire.Pending, offered func(wire.Pending) string) (wire.ApprovalRequest, error) {
+	approver := events.ActorOf(who.tenant, who.principal)
+	s, err := policy.ParseStatement(offered(*p))
+	if err != nil || s.EffectID != p.EffectID || s.Decision != decision || s.Approver != approver {
+		return wire.ApprovalRequest{}, fmt.Errorf("the ledger offers another statement than this decision of %s", approver)
 	}
-	l, err := who.dial()
-	if err != nil {
-		return err
-	}
-	defer l.Close()
-	id, err := c.id(e.ctx, l)
-	if err != nil {
-		return err
-	}
-	list, err := l.Pending(e.ctx, wire.PendingRequest{EffectID: id})
-	if err != nil {
-		return err
-	}
-	if len(list.Pending) == 0 {
-		return e.decided(l, id, decision)
-	}
-	p := list.Pending[0]
-	s, err := policy.ParseStatement(statement(p))
-	if err != nil || s.EffectID != id || s.Decision != decision || s.Approver != events.ActorOf(who.tenant, who.principal) {
-		return fmt.Errorf("the ledger offers another statement than this decision of %s", events.ActorOf(who.tenant, who.principal))
-	}
-	if err := e.agreed(c.Yes, func(page *page) { statementPage(page, &s, &p, e.now()) }); err != nil {
-		return err
+	if err := e.agreed(c.Yes, func(page *page) { statementPage(page, &s, p, e.now()) }); err != nil {
+		return wire.ApprovalRequest{}, err
 	}
 	signed, err := who.sign(s.Text())
-	if err != nil {
-		return err
-	}
-	x, err := send(l, e.ctx, wire.ApprovalRequest{EffectID: id, Statement: signed.Statement, Signature: signed.Signature, PublicKey: signed.PublicKey})
-	return e.effect(&x, changed(err), false)
+	return wire.ApprovalRequest{EffectID: p.EffectID, Statement: signed.Statement, Signature: signed.Signature, PublicKey: signed.PublicKey}, err
 }
 
 // sign signs a text with the key that the identity connects with.

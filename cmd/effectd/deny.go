@@ -2,7 +2,6 @@ package main
 
 import (
 	"github.com/effectd/effectd/aggregate/policy"
-	"github.com/effectd/effectd/events"
 	"github.com/effectd/effectd/events/client"
 	"github.com/effectd/effectd/events/wire"
 )
@@ -12,5 +11,5 @@ type denyCmd struct{ signing }
 
 // Run implements the command.
 func (c *denyCmd) Run(e *env) error {
-	return c.allowed(events.RoleApprover, c.decide(e, policy.DecisionDeny, func(p wire.Pending) string { return p.DenyStatement }, (*client.Client).Deny))
+	return c.decide(e, policy.DecisionDeny, func(p wire.Pending) string { return p.DenyStatement }, (*client.Client).Deny)
 }

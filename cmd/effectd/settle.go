@@ -33,27 +33,21 @@ func (c *settleCmd) Validate() error {
 }
 
 // Run implements the command.
-func (c *settleCmd) Run(e *env) error { return c.allowed(events.RoleOperator, c.settle(e)) }
+func (c *settleCmd) Run(e *env) error {
+	return c.callAs(e, events.RoleOperator, func(who identity, l *client.Client) error { return c.settle(e, who, l) })
+}
 
 // settle sends the statement. That nothing happened is signed with the key of who
 // says so: it frees the reservation.
-func (c *settleCmd) settle(e *env) error {
-	who, err := c.identity(events.RoleOperator)
-	if err != nil {
-		return err
-	}
+func (c *settleCmd) settle(e *env, who identity, l *client.Client) error {
 	operator := events.ActorOf(who.tenant, who.principal)
 	evidence := events.CanonicalOf(map[string]any{"who": or(c.Who, string(operator)), "source": c.Source, "reference": c.Reference})
 	if c.Evidence != "" {
+		var err error
 		if evidence, err = document(e.in, "evidence", c.Evidence); err != nil {
 			return err
 		}
 	}
-	l, err := who.dial()
-	if err != nil {
-		return err
-	}
-	defer l.Close()
 	id, err := c.id(e.ctx, l)
 	if err != nil {
 		return err

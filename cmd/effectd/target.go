@@ -74,6 +74,11 @@ func or(s, otherwise string) string {
 // call runs f with a connection to the ledger, as the user that the flags name
 // or else as role.
 func (t *target) call(e *env, role events.Role, f func(context.Context, *client.Client) error) error {
+	return t.callAs(e, role, func(_ identity, l *client.Client) error { return f(e.ctx, l) })
+}
+
+// callAs is [target.call] for who also signs.
+func (t *target) callAs(e *env, role events.Role, f func(identity, *client.Client) error) error {
 	who, err := t.identity(role)
 	if err != nil {
 		return err
@@ -83,7 +88,7 @@ func (t *target) call(e *env, role events.Role, f func(context.Context, *client.
 		return err
 	}
 	defer c.Close()
-	return t.allowed(role, f(e.ctx, c))
+	return t.allowed(role, f(who, c))
 }
 
 // allowed says who may do what the NATS server denied: the command is for role.
