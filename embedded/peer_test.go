@@ -58,8 +58,9 @@ func (o *outpost) Mark(ctx context.Context, seq uint64, sha events.Digest) error
 	return o.anchor.Ensure(ctx, anchor.Mark{LedgerID: head.LedgerID, Fingerprint: head.Fingerprint, Seq: seq, SHA256: sha, Time: events.InstantOf(time.Now())})
 }
 
-// outpost connects, and folds the log until the test ends.
-func (x *external) outpost(id events.LedgerID) *outpost {
+// outpost connects, and folds the log until the test ends. A zero timeout is the
+// default.
+func (x *external) outpost(id events.LedgerID, timeout time.Duration) *outpost {
 	x.Helper()
 	js := x.connect()
 	o := &outpost{line: &line{Conn: js.Conn()}, self: events.Dispatcher{Node: "outpost", Incarnation: newIncarnation()}}
@@ -79,7 +80,7 @@ func (x *external) outpost(id events.LedgerID) *outpost {
 	if o.spool, err = spool.Open(vfs.Default, filepath.Join(x.TempDir(), "spool"), 1<<20); err != nil {
 		x.Fatal(err)
 	}
-	o.Remote = peer.NewRemote(peer.Config{Logger: logger()}, o.line, o.log, state)
+	o.Remote = peer.NewRemote(peer.Config{Timeout: timeout, Logger: logger()}, o.line, o.log, state)
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan error, 1)
 	go func() { over <- o.Run(ctx) }()
@@ -121,7 +122,7 @@ func beside(t *testing.T, s *service) (*rig, *external, *outpost) {
 	x := r.external()
 	r.start()
 	t.Cleanup(r.stop) // while the server is there
-	o := x.outpost(r.home().LedgerID())
+	o := x.outpost(r.home().LedgerID(), 0)
 	eventually(t, "the node answers peers", func() bool {
 		_, err := o.Do(t.Context(), events.SystemActor, aggregate.Abandon{EffectID: "none", IntentSHA256: events.ZeroDigest})
 		return err == nil
