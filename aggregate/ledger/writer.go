@@ -110,7 +110,7 @@ func (w *writing) begin() *turn {
 }
 
 // launch offers the open turn to the log. If a caller has left, or time has passed
-// over it, it is decided again instead.
+// over it or is not trusted any more, it is decided again instead.
 func (w *writing) launch(ctx context.Context) {
 	t := w.open
 	w.open = nil
@@ -118,7 +118,7 @@ func (w *writing) launch(ctx context.Context) {
 		answer(t.batch, f)
 		return
 	}
-	if now, _ := w.clock.now(); now.Sub(t.at) > maxAge || !w.queue.take(t.batch) {
+	if now, trusted := w.clock.now(); !trusted || now.Sub(t.at) > maxAge || !w.queue.take(t.batch) {
 		w.again = slices.Concat(t.batch, w.again)
 		return
 	}

@@ -164,3 +164,27 @@ func TestReplyWaitsAndLeaverIsLeftOut(t *testing.T) {
 		t.Fatal("a command was decided whose caller had left")
 	}
 }
+
+// What was decided before the clock stepped is not written after it (W5).
+func TestTurnBehindClockStep(t *testing.T) {
+	w := newWriting(t, "o")
+	let := w.holds()
+	w.asks(t, "o", "first")
+	w.launches(t)
+	second := w.asks(t, "o", "second")
+	w.step(t.Context())
+	if w.open == nil || len(w.open.batch) != 1 {
+		t.Fatal("it was not decided meanwhile")
+	}
+	w.clock.read = func() Reading { return Reading{Wall: start.Add(-2 * MaxClockStep)} }
+	let(nil)
+	w.lands(t)
+	w.step(t.Context())
+	if w.flying != nil {
+		t.Fatal("it was offered to the log")
+	}
+	w.fill(w.cfg.MaxEvents)
+	if o := <-second.reply; o.Refusal == nil || o.Refusal.Code != wire.ClockUntrusted || w.State().Task("main", "second") != nil {
+		t.Fatalf("%+v", o.Decision)
+	}
+}
