@@ -217,7 +217,10 @@ type asking struct {
 
 func (a asking) Do(ctx context.Context, who events.Actor, c aggregate.Command) (ledger.Outcome, error) {
 	if _, ok := c.(aggregate.Orphaned); ok {
-		a.asked <- struct{}{}
+		select {
+		case a.asked <- struct{}{}:
+		default: // it was told already, and asks again for every entry that comes early
+		}
 	}
 	return a.Ledger.Do(ctx, who, c)
 }
