@@ -64,6 +64,7 @@ func (c Report) decide(t *turn) *wire.Error {
 		return wire.Errorf(wire.Forbidden, "the report is not from the claim's winner")
 	}
 	t.d.EffectID, t.d.Repeat = e.ID, true
+	c.Result = c.Result.bounded()
 	if c.Result.Outcome == events.OutcomeUnknown {
 		if e.State != wire.StateDispatched {
 			return nil

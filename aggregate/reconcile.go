@@ -17,7 +17,8 @@ const (
 	resubmitMargin         = time.Minute
 )
 
-// MaxEvidence bounds the encoded evidence of an operator, in bytes.
+// MaxEvidence bounds the encoded evidence of an operator, and what a rule names in
+// the answer of a service, in bytes.
 const MaxEvidence = 8 << 10
 
 // decide authorizes one bounded attempt on an unknown effect.
@@ -114,6 +115,7 @@ func (c EndAttempt) decide(t *turn) *wire.Error {
 		return wire.NoSuchEffect()
 	}
 	t.d.EffectID, t.d.AttemptID, t.d.Repeat = e.ID, c.AttemptID, true
+	c.Result = c.Result.bounded()
 	running := e.Running()
 	if running == nil || running.AttemptID != c.AttemptID {
 		// Superseded or interrupted: the attempt is over, but what it proved is

@@ -1,7 +1,9 @@
 package aggregate_test
 
 import (
+	"bytes"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +49,32 @@ func TestSpooledUnknown(t *testing.T) {
 		e := w.State.Effect(id)
 		if v := w.State.View(e, w.At); e.State != wire.StateUnknown || e.Unknown.AuditIncomplete != spooled || v.AuditIncomplete != spooled {
 			t.Errorf("spooled %v: %+v", spooled, e.Unknown)
+		}
+	}
+}
+
+// TestEvidenceIsBounded: whatever is reported, its record fits the ledger, and what
+// it proves stays (SPEC 13, 14).
+func TestEvidenceIsBounded(t *testing.T) {
+	for _, outcome := range []events.Outcome{events.OutcomeSucceeded, events.OutcomeUnknown} {
+		w := rehearsal.New()
+		id := done(t, w.Do(charge("1"))).EffectID
+		done(t, w.Do(w.Claim(id)))
+		report := w.Report(id, outcome, nil)
+		large := strings.Repeat("ä", 1<<20)
+		report.Result.Evidence.Detail, report.Result.Evidence.Reference, report.Result.ProviderRef = large, large, large
+		report.Result.Evidence.Named = events.CanonicalOf(large)
+		d := done(t, w.Do(report))
+		for _, record := range d.Encoded {
+			if limit := w.State.Head().Limits.RecordBytes; limit == 0 || int64(len(record)) > limit {
+				t.Errorf("%q: a record of %d bytes, the limit is %d", outcome, len(record), limit)
+			}
+			if bytes.Contains(record, []byte("\ufffd")) {
+				t.Error("a text is cut within a character")
+			}
+		}
+		if e := w.State.Effect(id); outcome == events.OutcomeSucceeded && (e.Settled == nil || e.Settled.Outcome != outcome || e.Settled.ProviderRef != "") {
+			t.Errorf("%+v", e.Settled)
 		}
 	}
 }

@@ -46,3 +46,24 @@ func scrubJSON(raw events.Raw, quoted string) events.Raw {
 	}
 	return out
 }
+
+// maxWords bounds each text of the evidence of a result, in bytes.
+const maxWords = 1 << 10
+
+// bounded is the result with no more evidence than a record takes, whoever
+// reported it: what is admitted can always be settled (SPEC 13, 14). What it
+// proves stays.
+func (r Result) bounded() Result {
+	for _, text := range []*string{&r.Evidence.Detail, &r.Evidence.Reference, &r.Evidence.Rule, &r.Evidence.Source} {
+		if len(*text) > maxWords {
+			*text = strings.ToValidUTF8((*text)[:maxWords], "")
+		}
+	}
+	if len(r.ProviderRef) > MaxEvidence { // a part of it would name something else
+		r.ProviderRef = ""
+	}
+	if len(r.Evidence.Named) > MaxEvidence {
+		r.Evidence.Named = events.CanonicalOf("too large to keep")
+	}
+	return r
+}

@@ -57,7 +57,7 @@ func (l *line) follow(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := l.settle(ctx, m); err != nil {
+		if err := l.bringToEnd(ctx, m); err != nil {
 			return err
 		}
 	}
@@ -81,9 +81,9 @@ func (l *line) open(ctx context.Context) (jetstream.Consumer, error) {
 	return c, nil
 }
 
-// settle brings one request to a durable end and acks it (I1). While the ledger
+// bringToEnd brings one request to a durable end and acks it (I1). While the ledger
 // cannot take it, it stays out: nothing of this principal overtakes it (I4).
-func (l *line) settle(ctx context.Context, m jetstream.Msg) error {
+func (l *line) bringToEnd(ctx context.Context, m jetstream.Msg) error {
 	meta, err := m.Metadata()
 	if err != nil {
 		return err
